@@ -25,7 +25,7 @@ struct Extremes {
     min = value < min ? value : min;
     max = value > max ? value : max;
   }
-  ISOTHERM_HOST_DEVICE void join(const Extremes& other) {
+  ISOTHERM_HOST_DEVICE void combine(const Extremes& other) {
     nans += other.nans;
     min = other.min < min ? other.min : min;
     max = other.max > max ? other.max : max;

@@ -80,17 +80,17 @@ bool can_use(InstructionSet set) {
   return host::BuiltTags::have(set) && cpu_has(set);
 }
 
-InstructionSet choose_instruction_set(const char* wish) {
-  if (!wish || !*wish) return best();
+InstructionSet choose_instruction_set(const char* wanted) {
+  if (!wanted || !*wanted) return best();
   for (InstructionSet set : all_sets) {
-    if (name(set) != wish) continue;
+    if (name(set) != wanted) continue;
     if (can_use(set)) return set;
-    throw Error(ExitCode::unavailable, "ISOTHERM_ISA=" + std::string(wish) + " cannot be used (this " +
+    throw Error(ExitCode::unavailable, "ISOTHERM_ISA=" + std::string(wanted) + " cannot be used (this " +
                                            (cpu_has(set) ? "program was built without" : "processor lacks") +
                                            " it); the best here is " + std::string(name(best())));
   }
   throw Error(ExitCode::unavailable,
-              "ISOTHERM_ISA=" + std::string(wish) +
+              "ISOTHERM_ISA=" + std::string(wanted) +
                   " is not known (it names no instruction set of the host kernels); use "
                   "baseline, v3 or v4, or unset it");
 }

@@ -15,9 +15,9 @@ enum class InstructionSet { baseline, v3, v4 };
 std::string_view name(InstructionSet set);  // "baseline", "v3", "v4"
 bool can_use(InstructionSet set);           // this build has it, and this processor can run it
 
-// The set named `wish`, or, if `wish` is null or empty, the best set that can be used. Throws
+// The set named `wanted`, or, if `wanted` is null or empty, the best set that can be used. Throws
 // Error(unavailable) if the name is unknown, if its set cannot be used, or if no set can.
-InstructionSet choose_instruction_set(const char* wish);
+InstructionSet choose_instruction_set(const char* wanted);
 
 // The set that the host kernels use: chosen once, by the environment variable ISOTHERM_ISA.
 InstructionSet instruction_set();

@@ -50,24 +50,24 @@ void with_operation(ReductionOp op, Body body) {
 
 // Combines the values of all lanes; valid in lane 0.
 template <class Combine>
-__device__ __forceinline__ double combine_warp(double mine, Combine join) {
+__device__ __forceinline__ double combine_warp(double mine, Combine combine) {
 #pragma unroll
   for (int lanes = warp_size / 2; lanes > 0; lanes /= 2) {
-    mine = join(mine, __shfl_down_sync(0xffffffffu, mine, lanes));
+    mine = combine(mine, __shfl_down_sync(0xffffffffu, mine, lanes));
   }
   return mine;
 }
 
 // Combines the values of all threads; valid in thread 0. Call once per kernel, by all threads.
 template <int threads, class Combine>
-__device__ __forceinline__ double combine_block(double mine, Combine join) {
+__device__ __forceinline__ double combine_block(double mine, Combine combine) {
   __shared__ double of_warp[threads / warp_size];
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
-  mine = combine_warp(mine, join);
+  mine = combine_warp(mine, combine);
   if (lane == 0) of_warp[warp] = mine;
   __syncthreads();
   if (warp != 0) return mine;
-  return combine_warp(lane < threads / warp_size ? of_warp[lane] : 0.0, join);
+  return combine_warp(lane < threads / warp_size ? of_warp[lane] : 0.0, combine);
 }
 
 // The second stage: one or several blocks combine the partial results of all blocks.

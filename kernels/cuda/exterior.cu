@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(threads)
       to += a.out.pitch_z;
     }
   }
-  norm.template leave<threads>(static_cast<double*>(a.norm.scratch));
+  norm.template store<threads>(static_cast<double*>(a.norm.scratch));
 }
 
 // The interior begins and ends along x at a memory line where the region allows it. Otherwise interior and

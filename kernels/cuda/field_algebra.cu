@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(threads, 2) find_columns(Defect<T, Change> d, 
     for (Index z = z_lo; z < z_hi; ++z, from += pitch_z) {
       plane(from + pitch_z, pitch_y, above);
       if (source) plane(source + (z - z_lo) * d.source.pitch_z, d.source.pitch_y, sources);
-      const Pack<T> before = Pack<T>::load(from - pitch_y), behind = Pack<T>::load(from + rows * pitch_y);
+      const Pack<T> y_prev = Pack<T>::load(from - pitch_y), y_next = Pack<T>::load(from + rows * pitch_y);
 #pragma unroll
       for (int j = 0; j < rows; ++j) {
         T x_lo = __shfl_up_sync(0xffffffffu, at[j].v[cells - 1], 1);
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(threads, 2) find_columns(Defect<T, Change> d, 
         if (is_first) x_lo = from[j * pitch_y - 1];
         if (is_last) x_hi = from[j * pitch_y + cells];
         const Neighbours<T> near{
-            at[j], j > 0 ? at[j - 1] : before, j < rows - 1 ? at[j + 1] : behind, below[j], above[j], x_lo,
+            at[j], j > 0 ? at[j - 1] : y_prev, j < rows - 1 ? at[j + 1] : y_next, below[j], above[j], x_lo,
             x_hi};
         const Pack<T> made = updated_pack(d.unit, near, scaled_source(d.unit, sources[j]));
         const Index count = y + j < n.y ? kept : 0;
@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(threads, 2) find_columns(Defect<T, Change> d, 
       }
     }
   }
-  norm.template leave<threads>(static_cast<double*>(d.norm.scratch));
+  norm.template store<threads>(static_cast<double*>(d.norm.scratch));
 }
 
 // A thread takes a pack.

@@ -43,7 +43,7 @@ __device__ __forceinline__ void combine_block(const Extremes& mine, Extremes* re
   parts[thread] = mine;
   __syncthreads();
   for (int half = LaunchShape::threads / 2; half > 0; half /= 2) {
-    if (thread < half) parts[thread].join(parts[thread + half]);
+    if (thread < half) parts[thread].combine(parts[thread + half]);
     __syncthreads();
   }
   if (thread == 0) *result = parts[0];
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(LaunchShape::threads)
 __global__ void __launch_bounds__(LaunchShape::threads)
     combine_extremes(const Extremes* parts, Index count, Extremes* result) {
   Extremes mine = Extremes::none();
-  for (Index i = threadIdx.x; i < count; i += LaunchShape::threads) mine.join(parts[i]);
+  for (Index i = threadIdx.x; i < count; i += LaunchShape::threads) mine.combine(parts[i]);
   combine_block(mine, result);
 }
 

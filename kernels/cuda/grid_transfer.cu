@@ -85,7 +85,7 @@ __device__ __forceinline__ void add_plane(const Restriction<T>& r, const T* from
                                           const Ends& ends, const RowPairs<T>& below, const RowPairs<T>& at,
                                           const RowPairs<T>& above, T (&column)[2]) {
   const Index pitch = r.fine.pitch_y;
-  const Pair<T> before = Pair<T>::load(from - pitch), behind = Pair<T>::load(from + 2 * pitch);
+  const Pair<T> y_prev = Pair<T>::load(from - pitch), y_next = Pair<T>::load(from + 2 * pitch);
   T rows[2] = {0, 0};
 #pragma unroll
   for (int j = 0; j < 2; ++j) {
@@ -96,7 +96,7 @@ __device__ __forceinline__ void add_plane(const Restriction<T>& r, const T* from
     const Boundary<T>&lower = r.across_x[0], &upper = r.across_x[1];
     if (ends.at_boundary[0]) x_lo = boundary_ghost(lower.a, lower.b[0], at.row[j].v[0]);
     if (ends.at_boundary[1]) x_hi = boundary_ghost(upper.a, upper.b[0], at.row[j].v[1]);
-    const Pair<T> y_lo = j == 0 ? before : at.row[0], y_hi = j == 0 ? at.row[1] : behind;
+    const Pair<T> y_lo = j == 0 ? y_prev : at.row[0], y_hi = j == 0 ? at.row[1] : y_next;
     const Pair<T> s =
         source ? Pair<T>::load(source + j * r.source.pitch_y) : Pair<T>{r.unit.heat, r.unit.heat};
 #pragma unroll
@@ -203,7 +203,7 @@ __global__ void __launch_bounds__(threads, 2) prolong_nested(Prolongation<T> p, 
   const int own_x = inside ? on_x[1].lower : on_x[1].upper, side_x = is_first ? on_x[0].lower : on_x[1].upper;
   // Values in both fine rows, at the coarse cells before, at and after the columns along x.
   struct Plane {
-    T before[2], at[2], behind[2];
+    T x_prev[2], at[2], x_next[2];
   };
   const auto plane = [&](int z) {
     const auto rows = [&](int coarse_x, T(&row)[2]) {
@@ -217,10 +217,10 @@ __global__ void __launch_bounds__(threads, 2) prolong_nested(Prolongation<T> p, 
     if (is_first || is_last) rows(side_x, at_side);
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
-      made.before[j] = __shfl_up_sync(0xffffffffu, made.at[j], 1);
-      made.behind[j] = __shfl_down_sync(0xffffffffu, made.at[j], 1);
-      if (is_first) made.before[j] = at_side[j];
-      if (is_last) made.behind[j] = at_side[j];
+      made.x_prev[j] = __shfl_up_sync(0xffffffffu, made.at[j], 1);
+      made.x_next[j] = __shfl_down_sync(0xffffffffu, made.at[j], 1);
+      if (is_first) made.x_prev[j] = at_side[j];
+      if (is_last) made.x_next[j] = at_side[j];
     }
     return made;
   };
@@ -238,11 +238,11 @@ __global__ void __launch_bounds__(threads, 2) prolong_nested(Prolongation<T> p, 
       const Plane &below = k == 0 ? lower : own, &above = k == 0 ? own : upper;
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
-        const T before = interpolated(on_z[k], below.before[j], above.before[j]),
+        const T x_prev = interpolated(on_z[k], below.x_prev[j], above.x_prev[j]),
                 at = interpolated(on_z[k], below.at[j], above.at[j]),
-                behind = interpolated(on_z[k], below.behind[j], above.behind[j]);
-        value[k][j].v[0] += interpolated(on_x[0], before, at, p.shift);
-        value[k][j].v[1] += interpolated(on_x[1], at, behind, p.shift);
+                x_next = interpolated(on_z[k], below.x_next[j], above.x_next[j]);
+        value[k][j].v[0] += interpolated(on_x[0], x_prev, at, p.shift);
+        value[k][j].v[1] += interpolated(on_x[1], at, x_next, p.shift);
         if (inside) *reinterpret_cast<Pair<T>*>(to + k * p.fine.pitch_z + j * p.fine.pitch_y) = value[k][j];
       }
     }

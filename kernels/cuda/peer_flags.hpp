@@ -17,12 +17,12 @@ __device__ __forceinline__ void publish(std::uint64_t& flag, std::uint64_t numbe
 // Waits until the flag is at least `number`; false if the wait is abandoned. A waiting thread polls the flag
 // and sleeps; at times it also polls `abandoned`.
 __device__ __forceinline__ bool await(std::uint64_t& flag, std::uint64_t number, std::uint32_t& abandoned) {
-  constexpr unsigned sleep_ns = 32, looks = 1024;
+  constexpr unsigned sleep_ns = 32, polls = 1024;
   SystemAtomic<std::uint64_t> peers(flag);
   SystemAtomic<std::uint32_t> given_up(abandoned);
-  for (unsigned look = 1;; ++look) {
+  for (unsigned poll = 1;; ++poll) {
     if (peers.load(::cuda::std::memory_order_acquire) >= number) return true;
-    if (look % looks == 0 && given_up.load(::cuda::std::memory_order_relaxed) != 0) return false;
+    if (poll % polls == 0 && given_up.load(::cuda::std::memory_order_relaxed) != 0) return false;
     __nanosleep(sleep_ns);
   }
 }

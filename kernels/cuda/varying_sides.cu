@@ -173,14 +173,14 @@ class LinePatch {
   template <bool at_boundaries, bool sources>
   __device__ __forceinline__ void sweep_once(int s, T b, T (&line)[length]) {
     const Coefficients<T> c = a_.c[s];
-    const int before = row_ * patch + max(lane_ - 1, 0), behind = row_ * patch + min(lane_ + 1, patch - 1),
+    const int x_prev = row_ * patch + max(lane_ - 1, 0), x_next = row_ * patch + min(lane_ + 1, patch - 1),
               below = here() - patch, above = here() + patch;
     T nearer = boundary_ghost(face(axis, upper_).a, b, line[0]);
 #pragma unroll
     for (int k = 0; k < length - 1 - s; ++k) {
       const T* const layer = shared_.layer(s, k);
       const T centre = line[k];
-      T further = line[k + 1], lo = layer[before], hi = layer[behind], z_lo = layer[below],
+      T further = line[k + 1], lo = layer[x_prev], hi = layer[x_next], z_lo = layer[below],
         z_hi = layer[above];
       if constexpr (at_boundaries) {
         const auto put = [&](int across, int upper, T& next) {
@@ -232,7 +232,7 @@ __global__ void __launch_bounds__(patch* patch)
     sweep_lines(const __grid_constant__ SweepArgs<T> a, int upper, int patches) {
   FusedNorm norm;
   LinePatch<T, axis, sweeps>(a, upper, patches).sweep(norm);
-  if (a.norm.result) norm.template leave<patch * patch>(a.norm);
+  if (a.norm.result) norm.template store<patch * patch>(a.norm);
 }
 
 Index patches_of(Index lines, int sweeps) {

@@ -42,7 +42,7 @@ void extremes(const BodyCell<T>& cell, Extremes* result, void*, Stream) {
       for (Index x = 0; x < n.x; ++x) mine.add(cell(x, y, z));
     });
 #pragma omp critical(isotherm_reduce_extremes)
-    all.join(mine);
+    all.combine(mine);
   }
   *result = all;
 }

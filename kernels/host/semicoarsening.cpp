@@ -67,8 +67,8 @@ void sweep(std::span<const ConductanceSweep> sweeps, Stream) {
     for (Index step = first.lo.z; step < first.hi.z + 2 * (count - 1); ++step) {
 #pragma omp for schedule(static)
       for (Index row = 0; row < count * tile; ++row) {
-        const Index behind = row / tile, y = y_lo + row % tile - behind, z = step - 2 * behind;
-        const ConductanceSweep& sweep = sweeps[static_cast<std::size_t>(behind)];
+        const Index lag = row / tile, y = y_lo + row % tile - lag, z = step - 2 * lag;
+        const ConductanceSweep& sweep = sweeps[static_cast<std::size_t>(lag)];
         const Box& box = sweep.region;
         if (y >= box.lo.y && y < box.hi.y && z >= box.lo.z && z < box.hi.z) sweep_row(sweep, y, z);
       }

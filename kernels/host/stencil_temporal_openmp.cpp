@@ -379,8 +379,8 @@ class Tile {
     asked_ = 0;
     for (Index wave = 0; wave < waves; ++wave) {
       for (int level = 1; level <= time_block_; ++level) {
-        const Index behind = wave * rows - (level - 1);
-        const Index y = up ? first.lo.y + behind : first.hi.y - rows - behind, at = z - (level - 1);
+        const Index offset = wave * rows - (level - 1);
+        const Index y = up ? first.lo.y + offset : first.hi.y - rows - offset, at = z - (level - 1);
         const Box& box = levels_[level].box;
         if (y + rows <= box.lo.y || y >= box.hi.y) continue;
         if (at + planes > box.lo.z && at < box.hi.z)

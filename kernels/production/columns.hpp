@@ -87,8 +87,8 @@ struct PlaneWalk {
     count = static_cast<int>(chunk.hi.z - chunk.lo.z);
   }
   __device__ __forceinline__ int plane(int n) const { return first + (n - 1) * step; }
-  __device__ __forceinline__ Face behind() const { return step > 0 ? Face::z_min : Face::z_max; }
-  __device__ __forceinline__ Face ahead() const { return step > 0 ? Face::z_max : Face::z_min; }
+  __device__ __forceinline__ Face face_prev() const { return step > 0 ? Face::z_min : Face::z_max; }
+  __device__ __forceinline__ Face face_next() const { return step > 0 ? Face::z_max : Face::z_min; }
 };
 
 }  // namespace isotherm::cuda

@@ -223,7 +223,7 @@ class HaloStores<T, rows, SweepStores<T>> {
         walk_(walk),
         x_(x),
         y_(y),
-        first_goes_(stores.is_at(walk.behind(), a.in.extent, chunk)),
+        first_goes_(stores.is_at(walk.face_prev(), a.in.extent, chunk)),
         item_(stores, a, chunk, warps_x * warp_size, walk.first, walk.step),
         row_end_(stores, a, chunk, warp_x == 0, warp_x == warps_x - 1, y, walk.first, walk.step) {}
 
@@ -238,14 +238,14 @@ class HaloStores<T, rows, SweepStores<T>> {
     row_end_.advance();
     if (n > 1) item_.store();
     if (first_goes_ && 1 < n && n <= rows + 1)  // a row of the first plane with each later plane
-      stores_.store_pack(walk_.behind(), first_, mine.cells_of(n - 2), x_, y_ + n - 2);
+      stores_.store_pack(walk_.face_prev(), first_, mine.cells_of(n - 2), x_, y_ + n - 2);
   }
   __device__ __forceinline__ void finish(const TileWarp<T, rows>& mine) {
     item_.load();
     item_.store();
-    if (walk_.count <= rows && first_goes_) store_plane(walk_.behind(), mine, walk_.first);
-    if (stores_.is_at(walk_.ahead(), a_.in.extent, chunk_))
-      store_plane(walk_.ahead(), mine, walk_.plane(walk_.count));
+    if (walk_.count <= rows && first_goes_) store_plane(walk_.face_prev(), mine, walk_.first);
+    if (stores_.is_at(walk_.face_next(), a_.in.extent, chunk_))
+      store_plane(walk_.face_next(), mine, walk_.plane(walk_.count));
   }
 
  private:

@@ -36,7 +36,7 @@ template <class T, int rows>
 struct LanePlane {
   Pack<T> row[rows];
   T edge[rows];    // in lanes 0 and 31: the cell next to the warp
-  Pack<T> beside;  // in the first and last warp: the row next to the block
+  Pack<T> y_halo;  // in the first and last warp: the row next to the block
 
   __device__ __forceinline__ static LanePlane zero() {
     LanePlane p;
@@ -45,7 +45,7 @@ struct LanePlane {
       p.row[r] = Pack<T>::zero();
       p.edge[r] = T{0};
     }
-    p.beside = Pack<T>::zero();
+    p.y_halo = Pack<T>::zero();
     return p;
   }
 };
@@ -57,7 +57,7 @@ struct Place {
   int end_y;             // rows from here on are outside the region
   bool in_x;             // its pack has cells that are needed
   int edge;              // cells from x to the one next to the warp; 0: not needed
-  int beside;            // rows from y to the one next to the block; 0: not needed
+  int to_y_halo;         // rows from y to the one next to the block; 0: not needed
 
   __device__ __forceinline__ Place(const TileArgs<T>& a, const Box& chunk) {
     const Box& region = a.columns.box;
@@ -72,8 +72,8 @@ struct Place {
     const bool x_boundary = (x + edge < 0 && a.face(Face::x_min).is_boundary) ||
                             (x + edge >= a.in.extent.x && a.face(Face::x_max).is_boundary);
     if (x + edge > region.hi.x || x_boundary) edge = 0;
-    beside = warp == 0 ? -1 : warp == warps - 1 ? rows : 0;
-    if (!in_x || y + beside > region.hi.y || a.beyond_y_boundary(y + beside)) beside = 0;
+    to_y_halo = warp == 0 ? -1 : warp == warps - 1 ? rows : 0;
+    if (!in_x || y + to_y_halo > region.hi.y || a.beyond_y_boundary(y + to_y_halo)) to_y_halo = 0;
   }
 
   // `from`: this lane's first cell in plane z. `at_work`: the plane will be updated; otherwise it needs no x
@@ -98,7 +98,7 @@ struct Place {
         if (at_work && edge != 0 && y + r < end_y) p.edge[r] = row[edge];
       }
     }
-    if (at_work && beside != 0) p.beside = Pack<T>::load(from + beside * a.in.pitch_y);
+    if (at_work && to_y_halo != 0) p.y_halo = Pack<T>::load(from + to_y_halo * a.in.pitch_y);
     return p;
   }
 };
@@ -136,8 +136,8 @@ __global__ void __launch_bounds__(warps* warp_size, least_blocks(rows, warps))
     rows_of_warp[buffer][warp][0][lane] = at.row[0];
     rows_of_warp[buffer][warp][1][lane] = at.row[rows - 1];
     __syncthreads();
-    const Pack<T> y_before = warp == 0 ? at.beside : rows_of_warp[buffer][warp - 1][1][lane];
-    const Pack<T> y_behind = warp == warps - 1 ? at.beside : rows_of_warp[buffer][warp + 1][0][lane];
+    const Pack<T> y_lo = warp == 0 ? at.y_halo : rows_of_warp[buffer][warp - 1][1][lane];
+    const Pack<T> y_hi = warp == warps - 1 ? at.y_halo : rows_of_warp[buffer][warp + 1][0][lane];
     if (a.beyond_z_boundary(z + 1)) {
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(warps* warp_size, least_blocks(rows, warps))
         x_hi = lane == warp_size - 1 ? at.edge[r] : x_hi;
         mine.template update<here, Source::any>(
             a, UnitWeight<T>{a.c}, r,  // wide_row.hpp handles other weights
-            {centre, r > 0 ? at.row[r - 1] : y_before, r < rows - 1 ? at.row[r + 1] : y_behind, below.row[r],
+            {centre, r > 0 ? at.row[r - 1] : y_lo, r < rows - 1 ? at.row[r + 1] : y_hi, below.row[r],
              above.row[r], x_lo, x_hi},
             place.x, place.y + r, z, to + r * a.out.pitch_y, norm);
       }
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(warps* warp_size, least_blocks(rows, warps))
     to += a.out.pitch_z;
     buffer ^= 1;
   }
-  norm.template leave<warps * warp_size>(static_cast<double*>(a.norm.scratch));
+  norm.template store<warps * warp_size>(static_cast<double*>(a.norm.scratch));
 }
 
 template <class T, Tile tile>

@@ -41,7 +41,7 @@ constexpr Index longest_axis = (Index{1} << 30) - 64;
 // Warps along y, rows of y that a lane owns, pipeline stages. `throttle`: cycles between planes; 0: none. In
 // large fields, thread blocks that request planes a little slower than the instructions of four levels allow
 // stay at about the same plane (docs/tuning-log).
-struct PacedTile {
+struct ThrottledTile {
   Tile tile;
   int throttle;
   std::string name() const {
@@ -49,8 +49,8 @@ struct PacedTile {
   }
 };
 constexpr Tile only{8, 4, 4};
-constexpr std::array tiles = {PacedTile{only, 0}, PacedTile{only, 2050}, PacedTile{only, 2100},
-                              PacedTile{only, 2000}};
+constexpr std::array tiles = {ThrottledTile{only, 0}, ThrottledTile{only, 2050}, ThrottledTile{only, 2100},
+                              ThrottledTile{only, 2000}};
 
 template <class T, int time_block, int warps, int rows, int stages, class Extras>
 __global__ void __launch_bounds__(warps* warp_size, 1)
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(warps* warp_size, 1)
   for (ColumnWalk parts(a.shares, blockIdx.x); parts.next(part);)
     TemporalTile<T, time_block, tile, Extras>(a, maps, class_map, shared, position, norm, part).sweep();
   if constexpr (Extras::norm) {
-    if (a.norm.result) norm.template leave<warps * warp_size>(a.norm);
+    if (a.norm.result) norm.template store<warps * warp_size>(a.norm);
   }
 }
 
@@ -223,7 +223,7 @@ template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   if (args.region.empty()) return finish_norm(args.norm, 0, stream);
   const Sides<T> sides(args, plan.time_block);
-  with_tile<tiles>(plan.tile, [&]<PacedTile throttled>() {
+  with_tile<tiles>(plan.tile, [&]<ThrottledTile throttled>() {
     with_temporal<T, throttled.tile>(args, plan.time_block, [&]<int depth, class Extras>() {
       Temporal<T, depth, throttled.tile, Extras>::sweep(args, sides.rest, throttled.throttle, stream);
     });
@@ -243,7 +243,7 @@ std::size_t norm_scratch_bytes(Box region, int) {
   return region.empty() ? 0 : std::max(most_blocks, most_blocks_at_sides(region)) * sizeof(double);
 }
 
-template <class T, PacedTile throttled>
+template <class T, ThrottledTile throttled>
 using Longest = Temporal<T, max_time_block, throttled.tile, TemporalExtras<false, Source::field, true>>;
 
 }  // namespace
@@ -256,11 +256,11 @@ void stencil_temporal(StencilKernel<T>& kernel) {
   kernel.own_boundaries = {true, true, true};
   kernel.tiles = names_of<tiles>();
   kernel.norm_scratch_bytes = norm_scratch_bytes<T>;
-  kernel.unsupported = by_tile<tiles>([]<PacedTile throttled>() {
+  kernel.unsupported = by_tile<tiles>([]<ThrottledTile throttled>() {
     using Kernel = Longest<T, throttled>;
     return without_bulk_copies(Kernel::kernel, sizeof(typename Kernel::Shared));
   });
-  kernel.resources = by_tile<tiles>([]<PacedTile throttled>() {
+  kernel.resources = by_tile<tiles>([]<ThrottledTile throttled>() {
     using Kernel = Longest<T, throttled>;
     Kernel::allow();
     return resources_of(Kernel::kernel, Kernel::threads, sizeof(typename Kernel::Shared));

@@ -71,9 +71,9 @@ class TemporalLane {
     first_row_ = lo_y - y;
     end_row_ = hi_y - y;
     at_y_min_ = y == 0 && a.face(Face::y_min).is_boundary;
-    before_ = lane == 0 && x == 0 && a.face(Face::x_min).is_boundary;
+    at_x_min_ = lane == 0 && x == 0 && a.face(Face::x_min).is_boundary;
     if (a.face(Face::y_max).is_boundary) at_y_max_ = end_y - 1 - y;
-    if (a.face(Face::x_max).is_boundary) behind_ = end_x - 1 - x;
+    if (a.face(Face::x_max).is_boundary) at_x_max_ = end_x - 1 - x;
     const Box& counted = a.counted;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
@@ -111,16 +111,16 @@ class TemporalLane {
   template <int sweep>
   __device__ __forceinline__ void apply_x_boundaries(const TemporalArgs<T>& a, Neighbours<T>& n) const {
     const Boundary<T>&lower = a.face(Face::x_min), &upper = a.face(Face::x_max);
-    const bool is_behind = behind_ == cells - 1;
+    const bool is_at_x_max = at_x_max_ == cells - 1;
     if constexpr (sizeof(T) ==
                   sizeof(double)) {  // one instruction that some lanes skip beats two more that select
-      if (before_) n.x_lo = boundary_ghost(lower.a, lower.b[sweep], n.centre.v[0]);
-      if (is_behind) n.x_hi = boundary_ghost(upper.a, upper.b[sweep], n.centre.v[cells - 1]);
+      if (at_x_min_) n.x_lo = boundary_ghost(lower.a, lower.b[sweep], n.centre.v[0]);
+      if (is_at_x_max) n.x_hi = boundary_ghost(upper.a, upper.b[sweep], n.centre.v[cells - 1]);
     } else {
-      const T before = boundary_ghost(lower.a, lower.b[sweep], n.centre.v[0]);
-      const T behind = boundary_ghost(upper.a, upper.b[sweep], n.centre.v[cells - 1]);
-      n.x_lo = before_ ? before : n.x_lo;
-      n.x_hi = is_behind ? behind : n.x_hi;
+      const T ghost_lo = boundary_ghost(lower.a, lower.b[sweep], n.centre.v[0]);
+      const T ghost_hi = boundary_ghost(upper.a, upper.b[sweep], n.centre.v[cells - 1]);
+      n.x_lo = at_x_min_ ? ghost_lo : n.x_lo;
+      n.x_hi = is_at_x_max ? ghost_hi : n.x_hi;
     }
   }
   template <int sweep>
@@ -150,12 +150,12 @@ class TemporalLane {
                             centre);
     };
     const Pack<T> centre = n.centre;
-    const T before = x_ghost(Face::x_min, centre.v[0]);
-    n.x_lo = before_ ? before : n.x_lo;
+    const T ghost_lo = x_ghost(Face::x_min, centre.v[0]);
+    n.x_lo = at_x_min_ ? ghost_lo : n.x_lo;
 #pragma unroll
     for (int i = 0; i < cells; ++i) {
       T& next = i < cells - 1 ? n.centre.v[i + 1] : n.x_hi;
-      next = i == behind_ ? x_ghost(Face::x_max, centre.v[i]) : next;
+      next = i == at_x_max_ ? x_ghost(Face::x_max, centre.v[i]) : next;
     }
     const auto put = [&](Face f, bool here, Pack<T>& to) {
 #pragma unroll
@@ -196,12 +196,12 @@ class TemporalLane {
     }
   }
 
-  unsigned mine_ = 0;        // one bit for each cell of the pack that the thread block stores
-  unsigned counted_ = 0;     // one bit for each stored cell of all rows that a norm counts
-  int first_row_, end_row_;  // of the rows that the thread block stores
-  bool before_, at_y_min_;   // the pack is next to the lower boundary across x; across y
-  int at_y_max_ = -1;        // the row at the upper boundary across y, if it is one of the lane's
-  int behind_ = -1;          // the cell at the upper boundary across x, if it is one of the pack's
+  unsigned mine_ = 0;         // one bit for each cell of the pack that the thread block stores
+  unsigned counted_ = 0;      // one bit for each stored cell of all rows that a norm counts
+  int first_row_, end_row_;   // of the rows that the thread block stores
+  bool at_x_min_, at_y_min_;  // the pack is next to the lower boundary across x; across y
+  int at_y_max_ = -1;         // the row at the upper boundary across y, if it is one of the lane's
+  int at_x_max_ = -1;         // the cell at the upper boundary across x, if it is one of the pack's
 };
 
 // Features of a kernel variant, in addition to boundaries at the edges of tiles, of one value of b per face
@@ -260,7 +260,7 @@ struct TemporalShared {
   ClassSlab classes[class_stages];
   Pack<T> edge[2][edges][warps][2][warp_size];  // [buffer][level][warp][first, last row]
   BytesBarrier full[stages];
-  SharedPace throttle;
+  SharedThrottle throttle;
 };
 
 template <class T>
@@ -452,7 +452,7 @@ class TemporalTile {
       shared_.edge[in_.buffer][level][warp_][1][lane_] = made[rows - 1];
       levels<around, phase, level + 1>(n, made);
     } else if (z >= span_.from) {
-      leave<around>(z, made, at);
+      store<around>(z, made, at);
     }
   }
 
@@ -510,7 +510,7 @@ class TemporalTile {
       return held_coefficients_;
     }
   }
-  __device__ __forceinline__ static int behind(int stage, int level, int stages) {
+  __device__ __forceinline__ static int earlier_stage(int stage, int level, int stages) {
     return stage < level ? stage - level + stages : stage - level;
   }
 
@@ -529,7 +529,7 @@ class TemporalTile {
     if constexpr (!Extras::has_field) {
       return Pack<T>::all(heat);
     } else if constexpr (Shared::has_sources) {
-      const int stage = behind(source_stage_, level, Shared::source_stages);
+      const int stage = earlier_stage(source_stage_, level, Shared::source_stages);
       return Pack<T>::load(&shared_.sources[stage].cell[warp_ * rows + r][lane_ * cells]);
     } else {
       return source_of(a_, at_.x, at_.y + r, z, heat);
@@ -550,7 +550,7 @@ class TemporalTile {
   }
 
   template <Around around>
-  __device__ __forceinline__ void leave(int z, const Pack<T> (&made)[rows], const Pack<T> (&before)[rows]) {
+  __device__ __forceinline__ void store(int z, const Pack<T> (&made)[rows], const Pack<T> (&before)[rows]) {
     T* const to = to_ + z * a_.out.pitch_z;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {

@@ -16,7 +16,7 @@ namespace isotherm::cuda {
 
 // Peak memory bandwidth of the current device, in bytes per cycle of its multiprocessors, from memory clock
 // and bus width, with two transfers per clock. A copy reaches some 84 percent of it.
-inline double peak_bytes_a_cycle() {
+inline double peak_bytes_per_cycle() {
   const double transfers = 2.0 * attribute_of_current_device(cudaDevAttrMemoryClockRate);
   const double width = attribute_of_current_device(cudaDevAttrGlobalMemoryBusWidth) / 8.0;
   return transfers * width / std::max(attribute_of_current_device(cudaDevAttrClockRate), 1);
@@ -31,7 +31,7 @@ struct Schedule {
   // For `blocks` thread blocks of `planes` planes each, of which the device holds `slots` at once, that move
   // `bytes` in all at `percent` of the peak. No throttle for percent 0 and for fields that fit in L2.
   static Schedule of(double bytes, Index blocks, Index planes, Index slots, int percent) {
-    static const double peak = peak_bytes_a_cycle();  // one device per process
+    static const double peak = peak_bytes_per_cycle();  // one device per process
     static const double cache = attribute_of_current_device(cudaDevAttrL2CacheSize);
     if (percent == 0 || peak <= 0 || bytes <= cache) return {};
     const double each = bytes / static_cast<double>(blocks * planes) / (peak * percent / 100);
@@ -65,7 +65,7 @@ class Throttle {
 
 // A throttle for kernels without a free register: a fixed number of cycles between planes. It is in shared
 // memory and is used by one thread.
-struct SharedPace {
+struct SharedThrottle {
   long long due;
 
   __device__ __forceinline__ void begin() { due = clock64(); }

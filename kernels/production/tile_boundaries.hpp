@@ -57,8 +57,8 @@ class TileWarp {
     const int end_x = static_cast<int>(a.in.extent.x), end_y = static_cast<int>(a.in.extent.y);
     at_y_min_ = y == 0 && a.face(Face::y_min).is_boundary;
     if (a.face(Face::y_max).is_boundary) at_y_max_ = end_y - 1 - y;
-    before_ = lane == 0 && x == 0 && a.face(Face::x_min).is_boundary;
-    if (a.face(Face::x_max).is_boundary) behind_ = end_x - 1 - x;
+    at_x_min_ = lane == 0 && x == 0 && a.face(Face::x_min).is_boundary;
+    if (a.face(Face::x_max).is_boundary) at_x_max_ = end_x - 1 - x;
   }
 
   __device__ __forceinline__ bool has_row(int r) const {
@@ -137,26 +137,26 @@ class TileWarp {
   }
 
   __device__ __forceinline__ void apply_boundaries(const TileArgs<T>& a, Neighbours<T>& n, int r) const {
-    const T before = boundary_ghost(a.face(Face::x_min).a, __shfl_sync(0xffffffffu, x_b_, r), n.centre.v[0]);
-    n.x_lo = before_ ? before : n.x_lo;
+    const T lower = boundary_ghost(a.face(Face::x_min).a, __shfl_sync(0xffffffffu, x_b_, r), n.centre.v[0]);
+    n.x_lo = at_x_min_ ? lower : n.x_lo;
     // Any cell of the pack may be the last one before the boundary; the next ones are outside the domain.
     const T b = __shfl_sync(0xffffffffu, x_b_, half_warp + r);
 #pragma unroll
     for (int i = 0; i < cells; ++i) {
-      const T behind = boundary_ghost(a.face(Face::x_max).a, b, n.centre.v[i]);
+      const T upper = boundary_ghost(a.face(Face::x_max).a, b, n.centre.v[i]);
       T& next = i < cells - 1 ? n.centre.v[i + 1] : n.x_hi;
-      next = i == behind_ ? behind : next;
+      next = i == at_x_max_ ? upper : next;
     }
     if (r == 0) n.y_lo = chosen(at_y_min_, beyond(a.face(Face::y_min), y_lo_b_, n.centre), n.y_lo);
     n.y_hi = chosen(r == at_y_max_, beyond(a.face(Face::y_max), y_hi_b_, n.centre), n.y_hi);
   }
 
-  unsigned mine_ = 0;       // one bit for each cell of the pack in the region
-  int rows_;                // number of rows in the region
-  bool before_, at_y_min_;  // the pack is next to the lower boundary across x; across y
-  int at_y_max_ = -1;       // the row at the upper boundary across y, if it is one of the warp's
-  int behind_ = -1;         // the cell at the upper boundary across x, if it is one of the pack's
-  T x_b_ = 0;               // b in row r: lane r for the lower boundary across x, lane 16 + r for the upper
+  unsigned mine_ = 0;         // one bit for each cell of the pack in the region
+  int rows_;                  // number of rows in the region
+  bool at_x_min_, at_y_min_;  // the pack is next to the lower boundary across x; across y
+  int at_y_max_ = -1;         // the row at the upper boundary across y, if it is one of the warp's
+  int at_x_max_ = -1;         // the cell at the upper boundary across x, if it is one of the pack's
+  T x_b_ = 0;                 // b in row r: lane r for the lower boundary across x, lane 16 + r for the upper
   T y_lo_b_[cells] = {}, y_hi_b_[cells] = {};  // b at this lane's first row, and at row at_y_max_
 };
 

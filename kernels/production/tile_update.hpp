@@ -18,7 +18,7 @@ struct NoNorm {
   template <class T>
   __device__ __forceinline__ void add(T, T, int = 0) {}
   template <int threads>
-  __device__ __forceinline__ void leave(double*) {}
+  __device__ __forceinline__ void store(double*) {}
 };
 
 // The partial norm of a thread. A kernel takes it as a template argument: an operation selected at run time
@@ -39,7 +39,7 @@ class UpdateSum {
   }
   // Call once, by all threads of the block.
   template <int threads>
-  __device__ __forceinline__ void leave(double* partials) {
+  __device__ __forceinline__ void store(double* partials) {
     double total = totals_[0];
 #pragma unroll
     for (int i = 1; i < most_cells; ++i) total = Combine<op>{}(total, totals_[i]);
@@ -65,8 +65,8 @@ class FusedNorm {
   // for_each(add) calls add(value, before) for each cell of this thread.
   template <class ForEach>
   __device__ __forceinline__ void add(ReductionOp op, ForEach for_each) {
-    const auto with = [&](auto part, auto join) {
-      for_each([&](auto value, auto before) { total_ = join(total_, part(difference(&value, &before))); });
+    const auto with = [&](auto part, auto combine) {
+      for_each([&](auto value, auto before) { total_ = combine(total_, part(difference(&value, &before))); });
     };
     const auto plus = [](double p, double q) { return p + q; };
     if (op == ReductionOp::sum_abs) return with([](double d) { return fabs(d); }, plus);
@@ -75,11 +75,11 @@ class FusedNorm {
   }
   // Call once, by all threads of the block.
   template <int threads>
-  __device__ __forceinline__ void leave(const UpdateNorm& norm) {
-    const auto join = [op = norm.op](double p, double q) {
+  __device__ __forceinline__ void store(const UpdateNorm& norm) {
+    const auto combine = [op = norm.op](double p, double q) {
       return op == ReductionOp::max_abs ? Combine<ReductionOp::max_abs>{}(p, q) : p + q;
     };
-    const double of_block = combine_block<threads>(total_, join);
+    const double of_block = combine_block<threads>(total_, combine);
     if (threadIdx.x == 0) static_cast<double*>(norm.scratch)[blockIdx.x] = of_block;
   }
 

@@ -118,16 +118,16 @@ __device__ __forceinline__ Pack<T> beyond_z(const TileArgs<T>& a, const TileWarp
 // The classes in a plane that is a layer, and in the planes on either side of it on the walk.
 template <class T, int rows, class Here, class Slab>
 __device__ __forceinline__ typename LayerRows<T, rows>::Classes layer_classes(const Here& here,
-                                                                              const int (&behind)[rows],
+                                                                              const int (&z_prev)[rows],
                                                                               const Slab& next, int row,
                                                                               int pack, bool is_upwards) {
   typename LayerRows<T, rows>::Classes of;
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
-    const int ahead = next.class_of[row + r][pack];
+    const int z_next = next.class_of[row + r][pack];
     of.own[r] = here.class_of(r);
-    of.below[r] = is_upwards ? behind[r] : ahead;
-    of.above[r] = is_upwards ? ahead : behind[r];
+    of.below[r] = is_upwards ? z_prev[r] : z_next;
+    of.above[r] = is_upwards ? z_next : z_prev[r];
   }
   return of;
 }
@@ -136,20 +136,20 @@ __device__ __forceinline__ typename LayerRows<T, rows>::Classes layer_classes(co
 // column that replaces these packs. Only the first and the last lane use the cell; the others read the first
 // lane's cell, which saves a branch per row.
 template <class Slab>
-struct Beside {
+struct XHalo {
   int at, step;  // offsets in cells: of the first row's cell in a plane, and from row to row
 
   // `columns`: whether a column replaces the packs at the lower and at the upper side.
-  __device__ __forceinline__ Beside(int lane, int warp_x, int warps_x, int row, const bool (&columns)[2]) {
-    const bool behind = lane == warp_size - 1;
-    if (warp_x == (behind ? warps_x - 1 : 0)) {
+  __device__ __forceinline__ XHalo(int lane, int warp_x, int warps_x, int row, const bool (&columns)[2]) {
+    const bool is_last_lane = lane == warp_size - 1;
+    if (warp_x == (is_last_lane ? warps_x - 1 : 0)) {
       constexpr int sides = offsetof(Slab, side) / sizeof(Slab::side[0][0][0]);
-      const bool is_column = behind ? columns[1] : columns[0];
+      const bool is_column = is_last_lane ? columns[1] : columns[0];
       step = is_column ? 1 : Slab::cells;
-      at = sides + (behind ? Slab::y * Slab::cells : is_column ? 0 : Slab::cells - 1) + row * step;
+      at = sides + (is_last_lane ? Slab::y * Slab::cells : is_column ? 0 : Slab::cells - 1) + row * step;
     } else {
-      const int pack = warp_x * warp_size + (behind ? lane : 0);
-      at = (row + 1) * Slab::x + pack * Slab::cells + (behind ? Slab::cells : -1);
+      const int pack = warp_x * warp_size + (is_last_lane ? lane : 0);
+      at = (row + 1) * Slab::x + pack * Slab::cells + (is_last_lane ? Slab::cells : -1);
       step = Slab::x;
     }
   }
@@ -171,7 +171,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
   const int x = tile_x + pack, y = tile_y + row;
   const bool columns[2] = {stores.has_column(false, a.in.extent, chunk),
                            stores.has_column(true, a.in.extent, chunk)};
-  const Beside<Slab> beside(lane, warp_x, warps_x, row, columns);
+  const XHalo<Slab> x_halo(lane, warp_x, warps_x, row, columns);
   Norm norm;
 
   if constexpr (Stores::any) {
@@ -183,17 +183,17 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
       shared, map, side_map, classes, stores, a, walk, throttle, columns, tile_x, tile_y};
   pipeline.begin();
 
-  Pack<T> behind[rows], at[rows];
+  Pack<T> z_prev[rows], at[rows];
   const auto at_layer = [&](int n) { return Classes::any && a.materials.mixed.is_layer(walk.plane(n)); };
   const int class_pack = ClassRow::place<T>(x, tile_x);
-  int classes_behind[rows];  // set where the current plane is a layer
+  int classes_prev[rows];  // set where the current plane is a layer
   bool is_layer = at_layer(1);
   pipeline.wait(0);
   pipeline.wait(1);
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
-    if (is_layer) classes_behind[r] = pipeline.plane(0).class_of[row + r][class_pack];
-    behind[r] = Pack<T>::load(&pipeline.plane(0).cell[row + 1 + r][pack]);
+    if (is_layer) classes_prev[r] = pipeline.plane(0).class_of[row + r][class_pack];
+    z_prev[r] = Pack<T>::load(&pipeline.plane(0).cell[row + 1 + r][pack]);
     at[r] = Pack<T>::load(&pipeline.plane(1).cell[row + 1 + r][pack]);
   }
   __syncthreads();  // the first stage is free
@@ -205,7 +205,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
   if (a.beyond_z_boundary(walk.plane(0))) {
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      if (mine.has_row(r)) behind[r] = beyond_z<Classes>(a, mine, walk.behind(), at[r], x, y + r);
+      if (mine.has_row(r)) z_prev[r] = beyond_z<Classes>(a, mine, walk.face_prev(), at[r], x, y + r);
     }
   }
   T* to = &a.out(x, y, walk.first);
@@ -222,31 +222,31 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
         if (mine.has_row(r))
-          beyond_z<Classes>(a, mine, walk.ahead(), at[r], x, y + r).store(&next.cell[row + 1 + r][pack]);
+          beyond_z<Classes>(a, mine, walk.face_next(), at[r], x, y + r).store(&next.cell[row + 1 + r][pack]);
       }
     }
-    const T* const beside_row = &plane.cell[0][0] + beside.at;
+    const T* const x_halo_row = &plane.cell[0][0] + x_halo.at;
     RowCoefficients<T, rows, Classes, Stores::any || Classes::any> own(a, plane, row, class_pack);
     const auto update = [&]<Edges here>(auto&& formula) {
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
-        const Pack<T> ahead = Pack<T>::load(&next.cell[row + 1 + r][pack]);
-        const T outside = beside_row[r * beside.step];
+        const Pack<T> z_next = Pack<T>::load(&next.cell[row + 1 + r][pack]);
+        const T outside = x_halo_row[r * x_halo.step];
         T x_lo = __shfl_up_sync(0xffffffffu, at[r].v[Pack<T>::cells - 1], 1);
         T x_hi = __shfl_down_sync(0xffffffffu, at[r].v[0], 1);
         x_lo = lane == 0 ? outside : x_lo;
         x_hi = lane == warp_size - 1 ? outside : x_hi;
         const Pack<T> y_lo = r > 0 ? at[r - 1] : Pack<T>::load(&plane.cell[row][pack]);
         const Pack<T> y_hi = r < rows - 1 ? at[r + 1] : Pack<T>::load(&plane.cell[row + 1 + rows][pack]);
-        const Neighbours<T> near{at[r], y_lo, y_hi, behind[r], ahead, x_lo, x_hi};
+        const Neighbours<T> near{at[r], y_lo, y_hi, z_prev[r], z_next, x_lo, x_hi};
         const Pack<T> made = mine.template update<here, source>(a, formula, r, near, x, y + r, z,
                                                                 to + r * a.out.pitch_y, norm);
         if (here == Edges::none || mine.has_row(r)) halo_stores.store_row(r, made);
-        behind[r] = ahead;  // at[r] is still the y neighbour of row r + 1
+        z_prev[r] = z_next;  // at[r] is still the y neighbour of row r + 1
       }
     };
     if (is_layer) {
-      const auto of = layer_classes<T>(own, classes_behind, next, row, class_pack, walk.step > 0);
+      const auto of = layer_classes<T>(own, classes_prev, next, row, class_pack, walk.step > 0);
       const LayerRows<T, rows> layer(a.materials, of, 0);
       update.template operator()<Edges::boundaries>([&](int r, Neighbours<T> n, const Pack<T>& s) {
         if (walk.step < 0) std::swap(n.z_lo, n.z_hi);
@@ -258,10 +258,10 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
     if (edges == Edges::boundaries && n < walk.count) mine.fetch_boundaries(a, lane, x, y, walk.plane(n + 1));
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      const Pack<T> ahead = behind[r];
-      behind[r] = at[r];
-      at[r] = ahead;
-      if (is_next_layer) classes_behind[r] = own.class_of(r);
+      const Pack<T> z_next = z_prev[r];
+      z_prev[r] = at[r];
+      at[r] = z_next;
+      if (is_next_layer) classes_prev[r] = own.class_of(r);
     }
     is_layer = is_next_layer;
     to += walk.step * a.out.pitch_z;
@@ -270,7 +270,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
     halo_stores.store(n, mine);
   }
   halo_stores.finish(mine);
-  norm.template leave<warps_x * warps_y * warp_size>(static_cast<double*>(a.norm.scratch));
+  norm.template store<warps_x * warps_y * warp_size>(static_cast<double*>(a.norm.scratch));
 }
 
 template <class T, PipelineTile tile, bool classes = false>

@@ -70,8 +70,8 @@ struct WideRow {
           if (!chunk.fits(args.region) || scales_source(args))
             return thin_exterior<T>().launch(args, interior, plan, stream);
           SweepArgs<T> exterior = args;
-          if (const Columns beside = chunk.columns(args.region).without(interior); beside.blocks() > 0) {
-            Way<T, tile>::sweep(exterior, beside, stream);
+          if (const Columns around = chunk.columns(args.region).without(interior); around.blocks() > 0) {
+            Way<T, tile>::sweep(exterior, around, stream);
             exterior.norm.accumulate = true;
           }
           const std::vector<Box> layers = layers_of(args.region, interior);

@@ -245,17 +245,17 @@ class Measurement:
             sections={"ranks_per_node": None, "default_launcher": self.launcher})
         if stopped_by := Runner(study, 1, False).run():
             raise Failure(128 + stopped_by, f"stopped by {signal_name(stopped_by)}; nothing is kept of this comparison")
-        for entry, case, look in zip(entries, cases, state.look_at(study, cases)):
+        for entry, case, status in zip(entries, cases, state.case_statuses(study, cases)):
             entry.case, entry.run = case, None
-            if look.is_finished:
+            if status.is_finished:
                 entry.run, entry.verdict = state.run_record(case), "same"
                 entry.samples = self.samples(case, entry.run)
                 continue
-            message = (look.message or f"ended with exit code {look.exit_code}").split("\n")[0]
-            if look.exit_code not in LEFT_OUT:
-                code = look.exit_code if 1 < (look.exit_code or 0) < 128 else state.INTERNAL
+            message = (status.message or f"ended with exit code {status.exit_code}").split("\n")[0]
+            if status.exit_code not in LEFT_OUT:
+                code = status.exit_code if 1 < (status.exit_code or 0) < 128 else state.INTERNAL
                 raise Failure(code, f"compare: {entry.name}: {message}")
-            entry.verdict, entry.note, entry.code = "left_out", message, look.exit_code
+            entry.verdict, entry.note, entry.code = "left_out", message, status.exit_code
 
     def samples(self, case, run):
         """Samples from history.csv, which has the time of every check."""

@@ -322,11 +322,11 @@ def stride_of(snapshot):
     return max(1, math.ceil((math.prod(snapshot.cells) / MOST_CELLS) ** (1 / 3) - 1e-9))
 
 
-def levels_of(field, wish, path):
+def levels_of(field, wanted, path):
     """Temperatures of the surfaces: as requested, or round ones between the coldest and the hottest cell."""
     coldest, hottest = np.nanmin(field), np.nanmax(field)
-    with failing(ValueError, COMMAND_LINE, lambda _: f"--isotherms {wish} are no temperatures; give kelvins such as 300,350"):
-        levels = Scale([field], SURFACES).isotherms if wish is None else list(map(float, wish.split(",")))
+    with failing(ValueError, COMMAND_LINE, lambda _: f"--isotherms {wanted} are no temperatures; give kelvins such as 300,350"):
+        levels = Scale([field], SURFACES).isotherms if wanted is None else list(map(float, wanted.split(",")))
     inside = [level for level in levels if coldest < level < hottest]
     if not inside:
         raise Failure(DATA, f"{path} holds no such isotherm; it has {coldest:.6g} K to {hottest:.6g} K")
@@ -436,8 +436,8 @@ def add_time_axis(panel, sweeps, times):
     if len(sweeps) < 2 or not np.all(np.diff(sweeps) > 0) or not times[-1] > times[0]:
         return
     unit = time_unit(times[-1])
-    seconds_a_sweep = (times[-1] - times[0]) / (sweeps[-1] - sweeps[0])
-    start = times[0] - seconds_a_sweep * sweeps[0]
-    above = panel.secondary_xaxis("top", functions=(lambda sweep: (start + seconds_a_sweep * sweep) / unit.si,
-                                                    lambda time: (time * unit.si - start) / seconds_a_sweep))
+    seconds_per_sweep = (times[-1] - times[0]) / (sweeps[-1] - sweeps[0])
+    start = times[0] - seconds_per_sweep * sweeps[0]
+    above = panel.secondary_xaxis("top", functions=(lambda sweep: (start + seconds_per_sweep * sweep) / unit.si,
+                                                    lambda time: (time * unit.si - start) / seconds_per_sweep))
     above.set_xlabel(f"time [{unit.name}]")

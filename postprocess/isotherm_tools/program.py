@@ -45,9 +45,9 @@ class Program:
     """`path`: of isotherm. `is_parent`: isotherm started this process, as `isotherm study` does."""
 
     def __init__(self):
-        told = os.environ.pop("ISOTHERM_PROGRAM", "")
-        self.is_parent = bool(told)
-        self.path = told or shutil.which("isotherm")
+        parent = os.environ.pop("ISOTHERM_PROGRAM", "")
+        self.is_parent = bool(parent)
+        self.path = parent or shutil.which("isotherm")
         if not self.path:
             raise Failure(UNAVAILABLE, "isotherm is not on PATH (this tool starts it); source build/env.sh, which run.sh "
                                        "makes, or add the folder of the program to PATH")

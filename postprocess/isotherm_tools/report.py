@@ -17,7 +17,7 @@ from isotherm_tools.program import FILE_MISSING, Failure, add_subcommand, conten
 from isotherm_tools.report_page import (
     Section, facts, page, paragraph, picture, pictures, table, text_block, tiles, warnings)
 from isotherm_tools.run import open_run
-from isotherm_tools.scaling import STRONG, Wishes, modelled, scaling_figure, share, times
+from isotherm_tools.scaling import STRONG, ModelInputs, modelled, scaling_figure, share, times
 from isotherm_tools.studies import Study, is_study, short, why_not
 from isotherm_tools.text import (
     counted, extent_text, format_length, format_time, is_number, length_unit, percent, place, shortened, si,
@@ -159,7 +159,7 @@ KINDS = {
 def series_parts(study, scaled):
     predicted, drawn = {}, ""
     try:
-        series = modelled(study, scaled, Wishes(ranks=()))
+        series = modelled(study, scaled, ModelInputs(ranks=()))
         predicted = {row.ranks: row.predicted for row in series.rows if row.predicted}
         notes = series.notes
         what = "measured and predicted" if predicted else "measured"
@@ -171,9 +171,9 @@ def series_parts(study, scaled):
     for row in scaled.rows:
         model = predicted.get(row.ranks)
         rows.append((row.ranks, times(row.cells), row.runs,
-                     told(row.step_s, format_time), told(model and model.step, format_time), told(row.speedup, "{:.4g}".format),
-                     percent(row.efficiency_percent), told(model and model.efficiency, share),
-                     percent(row.halo_hidden_percent), told(model and model.hidden, share), row.remark or "-"))
+                     shown(row.step_s, format_time), shown(model and model.step, format_time), shown(row.speedup, "{:.4g}".format),
+                     percent(row.efficiency_percent), shown(model and model.efficiency, share),
+                     percent(row.halo_hidden_percent), shown(model and model.hidden, share), row.remark or "-"))
     last = None if any(row.remark for row in scaled.rows) else -1
     return [paragraph(f"{scaled.kind.capitalize()} scaling{f' of {scaled.label}' if scaled.label else ''}, compared with "
                       f"{scaled.base}. {KINDS[scaled.kind]} Of several runs the one in the middle counts."),
@@ -181,13 +181,13 @@ def series_parts(study, scaled):
             table(HEAD[:last], [row[:last] for row in rows]), *map(paragraph, notes)]
 
 
-def told(value, form, otherwise="-"):
+def shown(value, form, otherwise="-"):
     return otherwise if value is None else form(value)
 
 
-kelvins = partial(told, form="{:.3g} K".format)  # for temperature differences
-kelvin = partial(told, form="{:.6g} K".format, otherwise="not finite")
-watts = partial(told, form="{:.5g} W".format)
+kelvins = partial(shown, form="{:.3g} K".format)  # for temperature differences
+kelvin = partial(shown, form="{:.6g} K".format, otherwise="not finite")
+watts = partial(shown, form="{:.5g} W".format)
 
 
 MOST_LINKS = 16  # rows of the table; runs on many ranks have thousands of links
@@ -332,7 +332,7 @@ def convergence(run):
     return Section("convergence", "Convergence and history", [pictures(*items) if items else paragraph(why), facts([
         ("norm", residual["norm"]), ("first residual", kelvins(residual["first_K"])),
         ("last residual", None if residual["last_K"] is None else kelvins(residual["last_K"])
-         + told(residual["last_sweep"], " at sweep {}".format, "")),
+         + shown(residual["last_sweep"], " at sweep {}".format, "")),
         ("tolerance", residual["tolerance"] and f"{residual['tolerance']:g} ({residual['criterion']})"),
         ("convergence", str(residual["convergence"]).replace("_", " ")),
         ("sweeps beyond it", residual["extra_sweeps"] or None),
@@ -369,14 +369,14 @@ def performance(record):
             f"Effective bandwidth {si(effective, 'B/s')}, halo and norms included; copy bandwidth: {si(copy, 'B/s')}, measured in "
             "this run on its own devices. Blocks that fit a cache can pass it."))
     beside.append(facts([
-        ("halo", told(speed["halo_fraction_percent"], "{:.1f} % of the stepping time".format, None)),
-        ("in time", told(speed.get("values_fraction_percent"), "values {:.1f} % of the stepping time".format, None)),
+        ("halo", shown(speed["halo_fraction_percent"], "{:.1f} % of the stepping time".format, None)),
+        ("in time", shown(speed.get("values_fraction_percent"), "values {:.1f} % of the stepping time".format, None)),
         ("an exchange", halo.get("exchange_s") and si(halo["exchange_s"], "s")),
-        ("it adds to a step", told(halo.get("exposed_s"), lambda value: si(value, "s"), None)),
-        ("hidden", told(halo.get("hidden_percent"), percent, None)),
+        ("it adds to a step", shown(halo.get("exposed_s"), lambda value: si(value, "s"), None)),
+        ("hidden", shown(halo.get("hidden_percent"), percent, None)),
         ("files of the field", writing.get("files") and
          f"{writing['files']} of {si(writing['bytes'], 'B')} in {si(writing['write_s'], 's')}"
-         + told(writing["hidden_percent"], ", {:.1f} % hidden behind sweeps".format, "")),
+         + shown(writing["hidden_percent"], ", {:.1f} % hidden behind sweeps".format, "")),
         ("memory", f"{si(memory['host_peak_bytes'], 'B')} host peak of a rank, {si(memory['estimate_bytes'], 'B')} estimated"),
     ]))
     figures_of_merit = [

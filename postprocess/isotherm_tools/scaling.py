@@ -54,7 +54,7 @@ class RunRecord:
         self.periodic = tuple(bool(re.search(rf"(?m)^ +{axis}_min: *{{kind: periodic\b", deck)) for axis in "xyz")
         self.layout = model.Layout(self.cells, self.parts, self.periodic)
         self.hosts = [rank["host"] for rank in content["ranks"]]
-        self.ranks, self.ranks_a_host = len(self.hosts), max(map(self.hosts.count, set(self.hosts)), default=0)
+        self.ranks, self.ranks_per_host = len(self.hosts), max(map(self.hosts.count, set(self.hosts)), default=0)
         self.devices = sorted({rank["device"] for rank in content["ranks"]})
         self.backend = content["ranks"][0]["backend"]
 
@@ -65,7 +65,7 @@ class RunRecord:
         self.fused_norm = method["reduction"] == "fused"
 
         self.sweeps, self.checks = int(performance["sweeps"]), int(content["residual"]["checks"])
-        self.step, self.rate, self.bytes_a_point = (  # s per sweep, cell updates per second
+        self.step, self.rate, self.bytes_per_point = (  # s per sweep, cell updates per second
             float(performance[key]) for key in ("step_s", "points_per_s", "bytes_per_point"))
         self.copy_bandwidth = performance["copy_bandwidth_bytes_per_s"]  # of all ranks, bytes/s; None: not measured
         self.sweeping, self.waiting, self.least_reduction = (
@@ -83,12 +83,12 @@ class RunRecord:
 # Input of the model: values of the command line have priority over those measured by the runs.
 
 
-class Wishes(NamedTuple):
+class ModelInputs(NamedTuple):
     """Values given on the command line, in SI units; None: use the measured value."""
 
     kind: Optional[str] = None  # weak or strong
     ranks: tuple = tuple(2**i for i in range(3, 13))  # counts to predict besides the measured ones
-    ranks_a_host: Optional[int] = None
+    ranks_per_host: Optional[int] = None
     inside_bandwidth: Optional[float] = None
     inside_latency: Optional[float] = None
     between_bandwidth: Optional[float] = None
@@ -101,18 +101,18 @@ class Wishes(NamedTuple):
     cell_time: str = "sweeps"  # or copy: the least traffic at copy bandwidth
 
 
-def method_of(record, wishes):
+def method_of(record, inputs):
     """The method of the run. One rank has no exchange to overlap: more ranks are then assumed to overlap on GPUs, as by default."""
     measured = model.Method(record.value_bytes, record.halo_width, record.overlap if record.ranks > 1 else record.backend == "cuda",
                             record.sweeps / record.checks if record.checks else model.Method().check_interval)
-    wanted = {name: getattr(wishes, name) for name in ("halo_width", "overlap", "check_interval")}
+    wanted = {name: getattr(inputs, name) for name in ("halo_width", "overlap", "check_interval")}
     return measured._replace(**{name: value for name, value in wanted.items() if value is not None})
 
 
-def machine_of(records, wishes):
-    return model.Machine(wishes.ranks_a_host or max(record.ranks_a_host for record in records),
-                         wire(records, True, wishes.inside_latency, wishes.inside_bandwidth),
-                         wire(records, False, wishes.between_latency, wishes.between_bandwidth), wishes.overhead)
+def machine_of(records, inputs):
+    return model.Machine(inputs.ranks_per_host or max(record.ranks_per_host for record in records),
+                         wire(records, True, inputs.inside_latency, inputs.inside_bandwidth),
+                         wire(records, False, inputs.between_latency, inputs.between_bandwidth), inputs.overhead)
 
 
 def wire(records, same_host, latency, bandwidth):
@@ -125,24 +125,24 @@ def wire(records, same_host, latency, bandwidth):
     return None if latency is None or bandwidth is None else model.Wire(latency, bandwidth)
 
 
-def costs_of(record, wishes):
+def costs_of(record, inputs):
     """Costs from the run on fewest ranks. On one rank its halo time is that of boundaries and local copies, and counts as sweeps; on
     several ranks the time of the norm contains a part of the all-reduce."""
     swept = record.sweeping + (record.waiting if record.ranks == 1 else 0.0)
-    if wishes.cell_time == "copy":
+    if inputs.cell_time == "copy":
         if not record.copy_bandwidth:
             raise Failure(DATA, f"{record.path} holds no copy bandwidth; leave out --cell-time copy")
-        cell = record.bytes_a_point * record.ranks / record.copy_bandwidth
+        cell = record.bytes_per_point * record.ranks / record.copy_bandwidth
     else:
         # Cells of the largest rank, including those that its neighbour computes too.
         shares = model.shares(model.Method(halo_width=record.halo_width), model.Machine(record.ranks), record.layout)
         cells = max(model.computed_cells(record.halo_width, share) for share in shares) / record.halo_width
-        cell = (swept / record.sweeps - wishes.launch) / cells
+        cell = (swept / record.sweeps - inputs.launch) / cells
     if not cell > 0:
         raise Failure(DATA, f"{record.path} leaves no time for the cells of a sweep (it took "
-                            f"{1e6 * swept / record.sweeps:.4g} us, the launch {1e6 * wishes.launch:.4g} us)")
+                            f"{1e6 * swept / record.sweeps:.4g} us, the launch {1e6 * inputs.launch:.4g} us)")
     check = record.least_reduction / record.checks if record.checks else 0.0
-    return model.Costs(cell, wishes.launch, *((check, 0.0) if record.fused_norm else (0.0, check / record.rank_cells)))
+    return model.Costs(cell, inputs.launch, *((check, 0.0) if record.fused_norm else (0.0, check / record.rank_cells)))
 
 
 class Row:
@@ -163,16 +163,16 @@ class Row:
         return SimpleNamespace(step=step, rate=rate, speedup=speedup, efficiency=speedup / self.ranks, hidden=hidden)
 
 
-def scaling_series(records, wishes):
+def scaling_series(records, inputs):
     """Returns the series. `base`: the run that others are compared with; `method`: that of runs that are only predicted."""
     records = sorted(records, key=lambda record: (record.ranks, record.step))
     check_mixtures(records)
-    base, kind = records[0], wishes.kind or kind_of(records)
-    costs, machine = costs_of(base, wishes), machine_of(records, wishes)
-    rows = [Row(record.ranks, record.layout, method_of(record, wishes), record) for record in records]
+    base, kind = records[0], inputs.kind or kind_of(records)
+    costs, machine = costs_of(base, inputs), machine_of(records, inputs)
+    rows = [Row(record.ranks, record.layout, method_of(record, inputs), record) for record in records]
     # Other counts use the method of the fastest run on most ranks.
     method = next(row.method for row in rows if row.ranks == records[-1].ranks)
-    counts, notes = sorted(set(wishes.ranks) - {record.ranks for record in records}), []
+    counts, notes = sorted(set(inputs.ranks) - {record.ranks for record in records}), []
     try:
         rows += [Row(ranks, layout, method) for ranks, layout in zip(counts, layouts(kind, base, counts, method.halo_width))]
     except Failure as failure:
@@ -190,7 +190,7 @@ def scaling_series(records, wishes):
             row.predicted = row.compared(found.step, rate, reference, found.hidden)
     if len(records) == 1 and any(row.predicted and not row.measured for row in rows):
         notes.append(f"the prediction is from one run ({counted(base.ranks, 'rank')}): no other run tests it")
-    notes += differences(records, wishes)
+    notes += differences(records, inputs)
     if thin := [row for row in rows if not row.fits]:
         notes.append(f"no prediction for {', '.join(sorted({str(row.ranks) for row in thin}, key=int))} ranks (their blocks are thinner "
                      f"than the halo, {counted(thin[0].method.halo_width, 'cell')})")
@@ -221,15 +221,15 @@ def kind_of(records):
                         "--kind")
 
 
-def differences(records, wishes):
+def differences(records, inputs):
     """Notes on differences that matter when these runs are compared with each other and with the model."""
     notes = []
     for what, value in (("kernel", lambda r: r.kernel), ("halo width", lambda r: str(r.halo_width))):
         if len(found := groups(records, value)) > 1:
             on = [f"{name} on {', '.join(str(record.ranks) for record in those)}" for name, those in found.items()]
             notes.append(f"{what} differs: {'; '.join(on)}")
-    if wishes.halo_width not in (None, *(record.halo_width for record in records)):
-        notes.append(f"predicted for halo width {wishes.halo_width}, measured at {records[-1].halo_width}")
+    if inputs.halo_width not in (None, *(record.halo_width for record in records)):
+        notes.append(f"predicted for halo width {inputs.halo_width}, measured at {records[-1].halo_width}")
     return notes
 
 
@@ -264,14 +264,14 @@ def times(cells):
     return "x".join(map(str, cells))
 
 
-def modelled(study, scaled, wishes):
+def modelled(study, scaled, inputs):
     """A series of a study whose deck has `scaling:`, from the run that the study selects for each count."""
     title = f"{study.name} ({scaled.label})" if scaled.label else study.name
     if scaled.rows[0].case is None:
         raise Failure(DATA, f"{study.path}: {title} has nothing to be compared with ({scaled.base})")
     runs = {case.name: case.run for case in study.cases}
     records = [RunRecord(study.path / row.case, runs[row.case], title) for row in scaled.rows if row.case is not None]
-    return scaling_series(records, wishes._replace(kind=wishes.kind or scaled.kind))
+    return scaling_series(records, inputs._replace(kind=inputs.kind or scaled.kind))
 
 
 def add(subcommands):
@@ -283,13 +283,13 @@ def add(subcommands):
     subcommand.add_argument("--series", metavar="LABEL",
                             help="of a study with several, by its label: \"solver.kernel openmp\"")
     subcommand.add_argument("--kind", choices=(STRONG, WEAK), help="default: by the grids of the runs")
-    subcommand.add_argument("--ranks", default=Wishes().ranks,
+    subcommand.add_argument("--ranks", default=ModelInputs().ranks,
                             type=lambda text: tuple(map(number_from(1), text.split(","))),
                             metavar="N,N", help="predict these too (default: powers of two from 8 to 4096)")
 
     machine = subcommand.add_argument_group(
         "the machine", "Nothing is assumed: what neither the runs measured nor is given here is not predicted.")
-    machine.add_argument("--gpus-per-node", dest="ranks_a_host", type=number_from(1), metavar="N",
+    machine.add_argument("--gpus-per-node", dest="ranks_per_host", type=number_from(1), metavar="N",
                          help="ranks per host (default: the most that a run had)")
     bandwidth, time = number_from(1e-9, kind=float, unit=1e9), number_from(0, kind=float, unit=1e-6)
     for name, wire, what in (("intra", "inside", "within a host"), ("network", "between", "between hosts")):
@@ -338,13 +338,13 @@ def scaling(options):
 
 def read_series(options):
     """Functions that make the series; runs make one series."""
-    wishes = Wishes(**{name: getattr(options, name) for name in Wishes._fields})
-    wishes = wishes._replace(overlap=options.overlap and options.overlap == "on")
+    inputs = ModelInputs(**{name: getattr(options, name) for name in ModelInputs._fields})
+    inputs = inputs._replace(overlap=options.overlap and options.overlap == "on")
     studies = [run for run in options.runs if is_study(run)]
     if not studies:
         if options.series is not None:
             raise Failure(COMMAND_LINE, "--series is of a study; runs make one series")
-        return [lambda: scaling_series([RunRecord(run) for run in options.runs], wishes)]
+        return [lambda: scaling_series([RunRecord(run) for run in options.runs], inputs)]
     if len(options.runs) > 1:
         raise Failure(COMMAND_LINE, f"{studies[0]} is a study; name it alone")
     study = Study(studies[0])
@@ -354,7 +354,7 @@ def read_series(options):
     if not found:
         raise Failure(COMMAND_LINE, f"{study.path} has no series {options.series!r}; use one of "
                                     f"{', '.join(repr(each.label) for each in study.scaling)}")
-    return [lambda each=each: modelled(study, each, wishes) for each in found]
+    return [lambda each=each: modelled(study, each, inputs) for each in found]
 
 
 def share(value):
@@ -393,7 +393,7 @@ def as_text(series):
         f"efficiency against {counted(base.ranks, 'rank')} ({base.path})",
         f"model: {format_time(series.costs.cell)} per cell, {format_time(series.costs.launch)} per launch, halo width "
         f"{method.halo_width}, overlap {'on' if method.overlap else 'off'}, {check}",
-        f"       {counted(machine.ranks_a_host, 'rank')} per host; within a host {inside}, between hosts {between}, "
+        f"       {counted(machine.ranks_per_host, 'rank')} per host; within a host {inside}, between hosts {between}, "
         f"{format_time(machine.overhead)} per message",
         "", *aligned("r" * len(first), table).splitlines(),
         *(["", *(f"note: {note}" for note in series.notes)] if series.notes else [])])
@@ -429,7 +429,7 @@ def as_json(series):
         "model": {
             "cell_s": costs.cell, "launch_s": costs.launch, "check_s": costs.check, "check_cell_s": costs.check_cell,
             "halo_width": method.halo_width, "overlap": method.overlap, "check_interval": finite(method.check_interval),
-            "ranks_per_host": machine.ranks_a_host, "message_overhead_s": machine.overhead,
+            "ranks_per_host": machine.ranks_per_host, "message_overhead_s": machine.overhead,
             "within_host": wire(machine.inside), "between_hosts": wire(machine.between),
         },
         "rows": rows, "notes": series.notes}, indent=2) + "\n"

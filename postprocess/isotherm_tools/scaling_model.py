@@ -52,14 +52,14 @@ class Wire(NamedTuple):
 
 
 class Machine(NamedTuple):
-    ranks_a_host: int
+    ranks_per_host: int
     inside: Optional[Wire] = None
     between: Optional[Wire] = None
     overhead: float = 0.0  # s per neighbour
 
     def host(self, place, parts):
         """The number of the host of a rank in the process grid."""
-        return (place[0] + parts[0] * (place[1] + parts[1] * place[2])) // self.ranks_a_host
+        return (place[0] + parts[0] * (place[1] + parts[1] * place[2])) // self.ranks_per_host
 
 
 class Layout(NamedTuple):
@@ -87,7 +87,7 @@ def fits(layout, halo_width):
 
 def unknown_wires(machine, ranks):
     """The wires that a prediction for so many ranks needs, and whose figures are unknown."""
-    needed = [(INSIDE, machine.inside, min(ranks, machine.ranks_a_host) > 1), (BETWEEN, machine.between, ranks > machine.ranks_a_host)]
+    needed = [(INSIDE, machine.inside, min(ranks, machine.ranks_per_host) > 1), (BETWEEN, machine.between, ranks > machine.ranks_per_host)]
     return [name for name, wire, is_used in needed if is_used and wire is None]
 
 
@@ -96,7 +96,7 @@ def predict(costs, method, machine, layout):
     period, wait, covered, slowest = max(period_of(costs, method, machine, share) for share in shares(method, machine, layout))
     # The all-reduce over the ranks of a host, then over hosts: each round doubles the number of ranks summed.
     ranks = math.prod(layout.parts)
-    inner, hosts = min(ranks, machine.ranks_a_host), -(-ranks // machine.ranks_a_host)
+    inner, hosts = min(ranks, machine.ranks_per_host), -(-ranks // machine.ranks_per_host)
     rounds = sum((count - 1).bit_length() * wire.latency
                  for count, wire in ((inner, machine.inside), (hosts, machine.between)) if count > 1)
     check = costs.check + costs.check_cell * math.prod(slowest.block) + rounds

@@ -49,14 +49,15 @@ std::string why_no_stores(const Config& config, Backend backend) {
 
 // Throws Error if a run on so many ranks would be rejected: on this host, or on any.
 void validate_case(const Config& config, int ranks, Host host, const CudaDevices& found) {
-  const Seat seat = host == Host::another ? Seat{Backend::host, host} : seat_among(config, found, host);
+  const PlannedBackend where =
+      host == Host::another ? PlannedBackend{Backend::host, host} : planned_backend(config, found, host);
   for (const Config& grid : sound_cases(config)) {
     // For another host, checks only what is the same on all: subdomains that are too thin, a grid of too few
     // processes. A query about kernels would open a GPU, and a study that holds it may block its own cases.
-    if (seat.host == Host::this_one && seat.backend == Backend::host) {
-      validate_on(grid, ranks, seat.backend);
+    if (where.host == Host::this_one && where.backend == Backend::host) {
+      validate_on(grid, ranks, where.backend);
     } else {
-      decompose(grid, ranks, seat.backend);
+      decompose(grid, ranks, where.backend);
     }
   }
 }
@@ -67,17 +68,17 @@ std::unique_ptr<Device> device_of(Backend backend, const CudaDevices& found) {
 
 // The same for `isotherm compare`: also checks what a run checks at its start, and that data is moved.
 void validate_combination(const Config& config, int ranks, const CudaDevices& found) {
-  const Seat seat = seat_among(config, found, Host::this_one);
+  const PlannedBackend where = planned_backend(config, found, Host::this_one);
   sound_cases(config);
   if (!moves_data(config))
     throw deck_error(
         config, "parallel.transport",
         "transport '{}' moves nothing (there are no bits to compare); use auto, or another of isotherm list",
         config.parallel.transport);
-  if (const std::string why = why_no_stores(config, seat.backend); !why.empty())
+  if (const std::string why = why_no_stores(config, where.backend); !why.empty())
     throw deck_error(config, "parallel.overlap", "{}; use auto", why);
-  const auto device = device_of(seat.backend, found);
-  validate_on(config, ranks, seat.backend);
+  const auto device = device_of(where.backend, found);
+  validate_on(config, ranks, where.backend);
   settle_graph(config, true, why_no_graph(config, *device));
   validate_transport(config, *device);
 }
@@ -110,16 +111,16 @@ Config short_run(Config config, std::int64_t sweeps) {
 
 // The needs of a case; in a series, those of the largest grid, but the sweeps of all grids.
 Json plan_json(const Config& config, int ranks, const CudaDevices& found) {
-  const Seat seat = seat_among(config, found, Host::either);
+  const PlannedBackend where = planned_backend(config, found, Host::either);
   const std::vector<Config> grids = cases_of(config);
   std::int64_t all_sweeps = 0;  // at most, in a steady problem
   double traffic_bytes = 0;     // an estimate of what they move
   for (const Config& grid : grids) {
     all_sweeps += likely_sweeps(grid);
-    traffic_bytes += sweep_work(grid, decompose(grid, ranks, seat.backend), seat.backend).bytes;
+    traffic_bytes += sweep_work(grid, decompose(grid, ranks, where.backend), where.backend).bytes;
   }
-  const MemoryPlan memory = plan_memory(grids.back(), ranks, 0, seat, ranks);
-  const std::size_t of_a_rank = seat.backend == Backend::cuda ? memory.device() : memory.host(seat.backend);
+  const MemoryPlan memory = plan_memory(grids.back(), ranks, 0, where, ranks);
+  const std::size_t of_a_rank = where.backend == Backend::cuda ? memory.device() : memory.host(where.backend);
   double file_bytes = 0;  // of the field, checkpoints included
   for (const FileGroup& group : plan_files(config)) file_bytes += group.bytes();
   if (config.output.checkpoint.at_end() || config.output.checkpoint.has_interval())
@@ -129,8 +130,8 @@ Json plan_json(const Config& config, int ranks, const CudaDevices& found) {
           {"memory_bytes", static_cast<double>(of_a_rank) * ranks},
           {"file_bytes", file_bytes},
           {"traffic_bytes", traffic_bytes},
-          {"backend", seat.backend},
-          {"process_grid", decompose(config, ranks, seat.backend).process_grid()}};
+          {"backend", where.backend},
+          {"process_grid", decompose(config, ranks, where.backend).process_grid()}};
 }
 
 double copy_bandwidth(Backend backend, std::size_t field_bytes) {
@@ -411,7 +412,7 @@ class Deck {
     Problems again(path_);
     if (scale_case(deck, scaling_, config, ranks, place_, again))
       config = settle_config(deck, path_, registry_, again);
-    look_at_cells(config);
+    check_all_cells(config);
     return config;
   }
 

@@ -303,12 +303,12 @@ void declare(CLI::App& app, CommandLine& command, std::string& from) {
                   "as it runs: bar is a line that is rewritten (default: auto)")
       ->transform(value_of<ProgressStyle>());
   run->add_option("--restart", command.restart,
-                  "go on from a checkpoint: latest (of the run's directory), a file, or a folder");
+                  "resume from a checkpoint: latest (of the run's directory), a file, or a folder");
   run->add_flag("--force", command.force, "take the run's directory though another run seems to write there");
   run->add_flag(
       "--profile", command.profile,
       "print where the time of each rank went, and keep it in run.json; on a GPU the host then waits for the "
-      "device behind every phase, so that nothing overlaps and nothing is queued as graphs");
+      "device after every phase, so that nothing overlaps and nothing is queued as graphs");
 
   CLI::App* check =
       add_deck_subcommand(app, "check", "validate a deck and say what a run of it would need", command, from);

@@ -81,7 +81,7 @@ void print_summary(const std::string& path, const SnapshotHeader& header) {
   fmt::print("sweep         {}\n", header.meta.sweep);
   if (const auto& state = header.checkpoint; state && state->last_residual)
     fmt::print(
-        "residual      {:.3e} K, of sweep {}, the last of {}; isotherm run DECK --restart {} goes on\n",
+        "residual      {:.3e} K, of sweep {}, the last of {}; resume with isotherm run DECK --restart {}\n",
         *state->last_residual, state->last_checked, counted(state->checks, "check"), shell_word(path));
   fmt::print("precision     {}\n", word(header.precision));
   fmt::print("written by    isotherm {} ({})\n", from.version, from.git_revision);

@@ -193,12 +193,12 @@ DeviceMap map_devices(const std::vector<RankSight>& ranks, bool sharing_intended
 
 namespace {
 
-struct Wish {
+struct WantedBackend {
   Backend backend = Backend::host;
   std::string demanded_by;  // the key that requires it; empty: the CPU is accepted
 };
 
-Wish wished_backend(const Config& config) {
+WantedBackend wanted_backend(const Config& config) {
   const DeviceChoice asked = config.parallel.device;
   if (asked == DeviceChoice::cpu) return {};
   if (asked == DeviceChoice::cuda) return {Backend::cuda, "parallel.device"};
@@ -208,14 +208,14 @@ Wish wished_backend(const Config& config) {
 }
 
 // `problem`: why not all ranks see a GPU, or empty; `none_here`: none does.
-Seat choose_seat(const Config& config, const Wish& wish, const std::string& problem, bool none_here,
-                 Host allowed) {
+PlannedBackend choose_backend(const Config& config, const WantedBackend& wanted, const std::string& problem,
+                              bool none_here, Host allowed) {
   if (problem.empty()) return {Backend::cuda, Host::this_one};
-  if (wish.demanded_by.empty()) return {};
+  if (wanted.demanded_by.empty()) return {};
   if (allowed != Host::this_one && none_here) return {Backend::cuda, Host::another};
   throw error_of<CollectiveError>(ExitCode::unavailable,
                                   "{}: {}; use parallel.device=cpu, or run where every rank sees a GPU",
-                                  config.at(wish.demanded_by), problem);
+                                  config.at(wanted.demanded_by), problem);
 }
 
 // The control daemon of MPS creates a pipe of this name in the folder where clients expect it.
@@ -264,13 +264,13 @@ void take_gpus(const Config& config, const std::vector<RankSight>& sights, const
 
 Placement place_ranks(const Config& config, const Communicator& world, int threads, Host allowed,
                       bool wants_gpus) {
-  Wish wish = wished_backend(config);
-  if (wants_gpus && wish.demanded_by.empty()) {
-    if (wish.backend == Backend::host)
+  WantedBackend wanted = wanted_backend(config);
+  if (wants_gpus && wanted.demanded_by.empty()) {
+    if (wanted.backend == Backend::host)
       throw CollectiveError(ExitCode::command_line,
                             "--gpu-memory is of GPUs, and the deck computes on the CPU; use "
                             "parallel.device=cuda, or leave it out");
-    wish.demanded_by = "parallel.device";
+    wanted.demanded_by = "parallel.device";
   }
   Placement placement;
   RankInfo mine;
@@ -278,12 +278,12 @@ Placement place_ranks(const Config& config, const Communicator& world, int threa
   mine.host = processor_name();
   mine.device = make_host_device()->info().name;
   mine.threads = threads;
-  if (wish.backend == Backend::cuda) {
+  if (wanted.backend == Backend::cuda) {
     const CudaDevices found = find_cuda_devices();
     const std::vector<RankSight> sights = gather_sights(found, world);
     const std::string problem = why_not_on_gpus(sights);
     const bool none_here = std::ranges::all_of(sights, sees_none);
-    static_cast<Seat&>(placement) = choose_seat(config, wish, problem, none_here, allowed);
+    static_cast<PlannedBackend&>(placement) = choose_backend(config, wanted, problem, none_here, allowed);
     if (problem.empty()) {
       take_gpus(config, sights, found, world.rank(), placement, mine);
     } else if (placement.host == Host::another) {
@@ -300,11 +300,11 @@ Placement place_ranks(const Config& config, const Communicator& world, int threa
   return placement;
 }
 
-Seat seat_among(const Config& config, const CudaDevices& found, Host allowed) {
-  const Wish wish = wished_backend(config);
-  if (wish.backend == Backend::host) return {};
+PlannedBackend planned_backend(const Config& config, const CudaDevices& found, Host allowed) {
+  const WantedBackend wanted = wanted_backend(config);
+  if (wanted.backend == Backend::host) return {};
   const std::string problem = found.devices.empty() ? fmt::format("no CUDA device ({})", found.why_none) : "";
-  return choose_seat(config, wish, problem, true, allowed);
+  return choose_backend(config, wanted, problem, true, allowed);
 }
 
 std::string place_text(const RankInfo& rank) {

@@ -236,7 +236,7 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Force force, S
         "{}\nno sound checkpoint of {} for --restart {}; name another one, or start without it",
         fmt::join(passed_over, "\n"), in_quotes(config.name), escaped(asked_for));
   for (const std::string& why : passed_over)
-    restart->warnings.push_back(fmt::format("passed over: {}; going on from {}", why, restart->file));
+    restart->warnings.push_back(fmt::format("passed over: {}; resuming from {}", why, restart->file));
   restart->same_directory = world.all(goes_on_in(asked.folder, config));
   if (world.is_root() && restart->same_directory) restart->wall = wall_until(restart->file);
   restart->lock = std::move(lock);
@@ -264,7 +264,7 @@ std::optional<ExitCode> nothing_to_do(const Restart& restart, const Config& conf
                           : converged ? "a smaller problem.tolerance"
                           : stagnated ? "no sweep: a smaller residual takes precision: fp64 and a new run"
                                       : "a larger problem.max_sweeps";
-    fmt::print("nothing to do: {} is of sweep {}, where the run has {}{}; go on with {}\n", restart.file,
+    fmt::print("nothing to do: {} is of sweep {}, where the run has {}{}; continue with {}\n", restart.file,
                restart.sweep(), end, failed ? " and FAILED its verification (run.json)" : "", further);
   }
   if (failed) return ExitCode::diverged;

@@ -396,7 +396,7 @@ class Run {
     if (!directory_->lock->warning().empty()) console_.warn(directory_->lock->warning());
     for (const std::string& warning : record_.warnings) console_.warn(warning);
     if (plan_.command.profile && solver_->is_asynchronous())
-      console_.warn("--profile waits for the device behind every phase: figures are lower than without it");
+      console_.warn("--profile waits for the device after every phase: figures are lower than without it");
   }
 
   void open_outputs(LoopOutputs<T>& outputs, const Config& config, bool last) {
@@ -458,14 +458,15 @@ class Run {
   void resume() {
     const Restart& restart = *plan_.restart;
     if (moves_data(config()) && solver_->fingerprint() != restart.header.meta.fingerprint)
-      throw error_of<CollectiveError>(ExitCode::io,
-                                      "{}: what was read is not what was looked at before (the file or its "
-                                      "disk changes); try again, or name another one",
-                                      restart.file);
+      throw error_of<CollectiveError>(
+          ExitCode::io,
+          "{}: the field that was read is not the one that was checked (the file or its "
+          "disk changes); try again, or name another one",
+          restart.file);
     on_root(plan_.world, [&] {
-      if (restart.same_directory) set_aside_later(directory_->path.string(), config().name, restart.sweep());
+      if (restart.same_directory) back_up_later(directory_->path.string(), config().name, restart.sweep());
     });
-    console_.say(fmt::format("going on from {}, sweep {}", restart.file, restart.sweep()));
+    console_.say(fmt::format("resuming from {}, sweep {}", restart.file, restart.sweep()));
     for (const std::string& change : restart.changes) console_.say("  changed: " + change);
     if (!is_root()) return;
     for (const std::string& warning : restart.warnings) console_.warn(warning);
@@ -486,25 +487,25 @@ class Run {
     if (config.verify.solution != ExactSolution::none) verify_case(config);
   }
 
-  // Prints each new remark of the writers once. All ranks have the same remarks.
+  // Prints each new warning of the writers once. All ranks have the same warnings.
   void warn_new(const LoopOutputs<T>& outputs) {
-    const auto warn = [&](const std::vector<std::string>& remarks) {
-      for (const std::string& remark : remarks)
-        if (is_root() && std::ranges::count(console_.warnings(), remark) == 0) console_.warn(remark);
+    const auto warn = [&](const std::vector<std::string>& warnings) {
+      for (const std::string& warning : warnings)
+        if (is_root() && std::ranges::count(console_.warnings(), warning) == 0) console_.warn(warning);
     };
-    if (outputs.fields) warn(outputs.fields->remarks());
-    if (outputs.checkpoints) warn(outputs.checkpoints->remarks());
+    if (outputs.fields) warn(outputs.fields->warnings());
+    if (outputs.checkpoints) warn(outputs.checkpoints->warnings());
   }
 
   bool has_checkpoint(const LoopOutcome& outcome) const {
     return !outcome.checkpoints.empty() || resumed_here_;
   }
-  // "go on with: isotherm run deck.yaml --restart 'runs/deck'" from the newest checkpoint; from the beginning
-  // where there is none. `anew`: a key to omit, as the caller appends a new value.
+  // "resume with: isotherm run deck.yaml --restart 'runs/deck'" from the newest checkpoint; from the
+  // beginning where there is none. `anew`: a key to omit, as the caller appends a new value.
   std::string next(const LoopOutcome& outcome, std::string_view anew = {}) const {
     const bool kept = has_checkpoint(outcome);
     const auto words = without(without(plan_.command.overrides, anew), kept ? "" : "output.overwrite");
-    return fmt::format("{}: {} {}", kept ? "go on with" : "start it again", run_words(plan_.command, words),
+    return fmt::format("{}: {} {}", kept ? "resume with" : "start it again", run_words(plan_.command, words),
                        kept ? "--restart " + shell_word(directory_->path.string()) : "output.overwrite=true");
   }
 

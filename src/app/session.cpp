@@ -98,8 +98,8 @@ std::size_t copy_probe_bytes(std::size_t field_bytes, double moved, Backend back
   return std::clamp(field_bytes, share, most);
 }
 
-MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int sharers) {
-  const Backend backend = seat.backend;
+MemoryPlan plan_memory(const Config& config, int ranks, int rank, PlannedBackend where, int sharers) {
+  const Backend backend = where.backend;
   const Decomposition decomposition = decompose(config, ranks, backend);
   const int ghosts = ghost_layers(config);
   const std::size_t size = element_bytes(config);
@@ -119,7 +119,7 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
   // Exchanges of fewer layers have buffers of their own while the autotuner tries them.
   for (int layers = ghosts; layers > 0; layers = config.solver.halo_width ? 0 : layers / 2)
     plan.halo += 2 * size * static_cast<std::size_t>(exchanged_cells(decomposition, rank, layers));
-  if (seat.host == Host::this_one)
+  if (where.host == Host::this_one)
     with_number(config.precision, [&]<class T>(T) {
       const auto choices = kernel_choices<T>(config, backend, decomposition.subdomain(0).extent());
       plan.norms = norm_bytes(choices, extent);
@@ -462,13 +462,13 @@ Config refined(const Config& config, std::int64_t cells) {
     refine_zones(config, level, axis, cells);
   }
   level.grid.spacing.reset();
-  look_at_cells(level);
+  check_all_cells(level);
   return level;
 }
 
 }  // namespace
 
-void look_at_cells(Config& config) {
+void check_all_cells(Config& config) {
   if (!has_several_materials(config)) return;
   if (config.problem.kind == ProblemKind::steady)
     config.lowest_eigenvalue = lowest_eigenvalue(config);
@@ -476,9 +476,10 @@ void look_at_cells(Config& config) {
     set_step_limits(config, step_limits_of(config, {{}, config.grid.cells}));
 }
 
-void look_at_cells(Config& config, const Communicator& world) {
+void check_all_cells(Config& config, const Communicator& world) {
   if (!has_several_materials(config)) return;
-  if (config.problem.kind == ProblemKind::steady) return all_or_throw(world, [&] { look_at_cells(config); });
+  if (config.problem.kind == ProblemKind::steady)
+    return all_or_throw(world, [&] { check_all_cells(config); });
   Box mine{{}, config.grid.cells};
   const int axis = mine.hi.z >= mine.hi.y ? 2 : 1;
   mine.lo[axis] = config.grid.cells[axis] * world.rank() / world.size();
@@ -543,7 +544,7 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
   ThreadPlan threads = plan_threads(world.split_by_host());
   use_threads(threads.threads);
   const int ranks = command.ranks ? command.ranks : world.size();
-  look_at_cells(deck.config, world);
+  check_all_cells(deck.config, world);
   std::vector<Config> cases = all_or_throw(world, [&] { return sound_cases(config); });
   for (std::string& warning : shape_warnings(config)) deck.config.warnings.push_back(std::move(warning));
   Placement placement =

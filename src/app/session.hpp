@@ -54,12 +54,12 @@ DeviceMap map_devices(const std::vector<RankSight>& ranks, bool sharing_intended
 enum class Host { this_one, another, either };
 ISOTHERM_WORDS(Host, "this", "another", "either");
 
-struct Seat {
+struct PlannedBackend {
   Backend backend = Backend::host;
   Host host = Host::this_one;  // another: its GPUs cannot be queried from here
 };
 
-struct Placement : Seat {
+struct Placement : PlannedBackend {
   int device_index = -1;        // of this rank; -1 on the host
   int ranks_on_device = 1;      // that share this rank's GPU, or its host when it computes on the CPU
   std::vector<RankInfo> ranks;  // all of them: host and threads, and their GPUs
@@ -73,8 +73,8 @@ struct Placement : Seat {
 Placement place_ranks(const Config& config, const Communicator& world, int threads,
                       Host allowed = Host::this_one, bool wants_gpus = false);
 
-// The seat of a rank that sees these devices. Throws like place_ranks().
-Seat seat_among(const Config& config, const CudaDevices& found, Host allowed);
+// The backend of a rank that sees these devices. Throws like place_ranks().
+PlannedBackend planned_backend(const Config& config, const CudaDevices& found, Host allowed);
 
 std::string place_text(const RankInfo& rank);  // "CPU", or the GPU and its number
 
@@ -103,7 +103,7 @@ struct MemoryPlan {
 };
 
 // The memory of one rank; `sharers` ranks share its host or GPU. On a GPU of another host, norms are omitted.
-MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int sharers);
+MemoryPlan plan_memory(const Config& config, int ranks, int rank, PlannedBackend where, int sharers);
 
 struct FileGroup {   // the files of one series, or checkpoints
   std::string name;  // "deck_*.hdf"
@@ -166,8 +166,8 @@ Session plan_session(const CommandLine& command, const Communicator& world);
 
 // With several materials, sets the limits of time steps or, if steady, the slowest mode, for which all cells
 // are read: by this process alone, without MPI; or, collective, by all ranks.
-void look_at_cells(Config& config);
-void look_at_cells(Config& config, const Communicator& world);
+void check_all_cells(Config& config);
+void check_all_cells(Config& config, const Communicator& world);
 
 // The deck itself, or the grids of its series. Throws Error(deck) if an axis of a grid would not have a whole
 // number of cells, or if the grid of the deck is a single cell.

@@ -78,7 +78,7 @@ std::string divergence(const Config& config, const NumberedTemperature& extreme,
   return fmt::format(
       "diverged: {} after sweep {} (residuals are checked every {} sweeps{}); {}", what, sweeps,
       config.problem.check_interval * sweeps_of_cycle(config),
-      checked < sweeps ? fmt::format(" and looked at late: that of sweep {} told", checked) : "",
+      checked < sweeps ? fmt::format(" and evaluated late: that of sweep {} showed it", checked) : "",
       remedy_of(config, residual));
 }
 
@@ -143,8 +143,8 @@ class Loop {
         schedule_(config),
         cycle_(solver.level().method().cycle()),
         unit_(static_cast<int>(solver.unit())),
-        lookout_(solver.sweeps(), unit_),
-        pace_(solver.level().method().decay),
+        control_poll_(solver.sweeps(), unit_),
+        progress_rate_(solver.level().method().decay),
         stagnation_(config.problem, solver.level().method().decay, config.problem.check_interval * cycle_),
         written_(frame.last_checkpoint) {
     outcome_.residual.norm = config.problem.norm;
@@ -237,18 +237,18 @@ class Loop {
     tune(until);
     while (solver_.sweeps() < until && !stopped() && !ended()) {
       const std::int64_t here = solver_.sweeps();
-      const std::int64_t count = until_look(here, until) - here;
+      const std::int64_t count = until_poll(here, until) - here;
       // Heat flows of the last step need the field before it; those of a steady problem do not.
       solver_.sweep(count, !steady() && here + count == schedule_.last());
-      if (solver_.sweeps() >= lookout_.next()) poll_control();
+      if (solver_.sweeps() >= control_poll_.next()) poll_control();
       if (wanted_ && solver_.sweeps() < until) write_checkpoint();  // else do_what_is_due() writes it
     }
   }
 
   // The sweep of the next poll, or `until` if earlier; always the end of a cycle, as a run may stop there.
-  std::int64_t until_look(std::int64_t here, std::int64_t until) const {
-    if (cycle_ == 1) return here + whole_periods(lookout_.next() - here, until - here, unit_);
-    return std::min(until, (std::max(lookout_.next(), here + 1) + cycle_ - 1) / cycle_ * cycle_);
+  std::int64_t until_poll(std::int64_t here, std::int64_t until) const {
+    if (cycle_ == 1) return here + whole_periods(control_poll_.next() - here, until - here, unit_);
+    return std::min(until, (std::max(control_poll_.next(), here + 1) + cycle_ - 1) / cycle_ * cycle_);
   }
 
   // Lets the autotuner make these sweeps, except the last, which may compute a norm. Then resets the times.
@@ -258,7 +258,7 @@ class Loop {
     const Timer timer;
     autotuner_->advance(until - 1);
     unit_ = static_cast<int>(solver_.unit());
-    lookout_ = ControlPoll(solver_.sweeps(), unit_);
+    control_poll_ = ControlPoll(solver_.sweeps(), unit_);
     if (autotuner_->done()) {
       if (frame_.world.size() > 1) outcome_.halo_cost = solver_.measure_halo_cost();
       solver_.forget_times();
@@ -272,13 +272,13 @@ class Loop {
 
   // Collective. A signal to one rank stops all; the time is that of the rank that started first.
   void poll_control() {
-    solver_.keep_pace();
+    solver_.limit_queue();
     FileThread& files = outputs_.files;
     double seen[] = {static_cast<double>(noted_stop_signal()), frame_.started.seconds(),
                      files.failed() ? 1.0 : 0.0, files.backlog()};
     frame_.world.all_reduce<double>(seen, ReduceOp::max);
     if (seen[2] > 0) files.finish();  // throws
-    lookout_.polled(solver_.sweeps(), seen[1] - elapsed_);
+    control_poll_.polled(solver_.sweeps(), seen[1] - elapsed_);
     elapsed_ = seen[1];
     tell_progress();
     const double write = (outputs_.checkpoints ? outputs_.checkpoints->seconds() : 0) + seen[3];
@@ -327,7 +327,7 @@ class Loop {
     r.last = value;
     r.last_sweep = line.sweep;
     ++r.checks;
-    if (std::is_same_v<T, float> && !std::exchange(heat_was_looked_at_, true))
+    if (std::is_same_v<T, float> && !std::exchange(heat_was_checked_, true))
       warn(swallowed_heat_text(config_, solver_.swallowed_heat()));
     if (!(value <= largest_update)) {
       diverge(line.sweep, value);
@@ -340,7 +340,7 @@ class Loop {
       if (may_end && has_converged(config_, *r.first, value)) {
         end_ = Convergence::reached;
       } else {
-        look_for_stagnation(line.sweep, value);
+        check_stagnation(line.sweep, value);
       }
     }
     if (ended()) r.extra_sweeps = solver_.sweeps() - line.sweep;
@@ -367,7 +367,7 @@ class Loop {
   }
 
   // Ends the run if the residual no longer falls: stagnated at the level of rounding, stalled above it.
-  void look_for_stagnation(std::int64_t sweep, double residual) {
+  void check_stagnation(std::int64_t sweep, double residual) {
     stagnation_.checked(sweep, residual);
     if (!stagnation_.reached(sweep)) return;
     const double rounding = rounding_level<T>(solver_.extremes().most_extreme().value);
@@ -400,11 +400,11 @@ class Loop {
     if (r.first) state.first_residual = *r.first / unit;
     state.tolerance = r.tolerance;
     state.wall = wall_.seconds();
-    pace_.reached(state.sweep, state.wall);
-    if (r.last) pace_.checked(*r.last_sweep, *state.residual);
-    if (const auto rate = pace_.sweeps_per_second())
+    progress_rate_.reached(state.sweep, state.wall);
+    if (r.last) progress_rate_.checked(*r.last_sweep, *state.residual);
+    if (const auto rate = progress_rate_.sweeps_per_second())
       state.points_per_second = *rate * static_cast<double>(config_.grid.cells.product());
-    state.left = pace_.forecast(state.last_sweep, r.tolerance);
+    state.left = progress_rate_.forecast(state.last_sweep, r.tolerance);
     return state;
   }
 
@@ -421,7 +421,7 @@ class Loop {
         fmt::format("about {} more are needed at the present rate, but {} leaves {}; {}",
                     human_duration(needed), limit.source, human_duration(granted),
                     config_.output.checkpoint.write
-                        ? "the run will stop with a checkpoint: go on from it with --restart latest"
+                        ? "the run will stop with a checkpoint: resume it with --restart latest"
                         : "the run will stop without a checkpoint: give it more time"));
   }
 
@@ -505,8 +505,8 @@ class Loop {
   Schedule schedule_;
   std::int64_t cycle_;  // sweeps
   int unit_;            // sweeps that are not split
-  ControlPoll lookout_;
-  Pace pace_;  // of this part of the run
+  ControlPoll control_poll_;
+  ProgressRate progress_rate_;  // of this part of the run
   bool warned_of_limit_ = false;
   Stagnation stagnation_;
   double elapsed_ = 0;  // s since the start of the run, at the last poll
@@ -521,7 +521,7 @@ class Loop {
   std::optional<UnderWay> checked_;  // the check that is under way
   double wall_before_ = 0;           // s, of the parts of the run before this one
   Convergence end_ = Convergence::not_reached;
-  bool heat_was_looked_at_ = false;
+  bool heat_was_checked_ = false;
   LoopOutcome outcome_;
   Timer wall_;
 };

@@ -134,11 +134,11 @@ class FieldOutputs {
 
   // The name of the file with the materials of the cells; empty without one.
   const std::string& material_file() const { return material_file_; }
-  // SnapshotWriter::remarks() of all writers.
-  std::vector<std::string> remarks() const {
+  // SnapshotWriter::warnings() of all writers.
+  std::vector<std::string> warnings() const {
     std::vector<std::string> all;
     for (const Part& part : parts_)
-      all.insert(all.end(), part.writer.remarks().begin(), part.writer.remarks().end());
+      all.insert(all.end(), part.writer.warnings().begin(), part.writer.warnings().end());
     return all;
   }
 
@@ -179,7 +179,7 @@ class FieldOutputs {
     } catch (const CollectiveError& e) {
       if (config_.output.on_error == OnError::stop) throw;
       if (communicator_.is_root())
-        console_.warn(fmt::format("{}; the run goes on without it (output.on_error: warn)", e.what()));
+        console_.warn(fmt::format("{}; the run continues without it (output.on_error: warn)", e.what()));
     }
   }
 

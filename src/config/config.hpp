@@ -279,7 +279,7 @@ struct OutputConfig : OutputTimes {
   std::string directory;     // default: runs/<name of the deck>
   bool overwrite = false;    // replace the run that the directory holds
   bool snapshots = true;     // false: no field is written at all
-  bool asynchronous = true;  // files of the field are written while sweeps go on
+  bool asynchronous = true;  // files of the field are written while sweeps continue
   bool history = true;
   std::optional<std::int64_t> diagnostics;            // sweeps; none: no diagnostics
   HistogramConfig histogram;                          // a part of the diagnostics

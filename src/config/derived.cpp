@@ -52,7 +52,7 @@ double cell_volume(const Config& config) {
 // The material of the body, or of its first class.
 static MaterialConfig material_of(const Config& config) {
   if (config.materials.empty()) return config.material;
-  const NamedMaterial& first = material_of_number(config, painted_materials(config).front());
+  const NamedMaterial& first = material_of_number(config, used_materials(config).front());
   return {first.conductivity.value_or(Vector3{1, 1, 1})[0], first.density, first.heat_capacity, {}, {}};
 }
 

@@ -486,7 +486,7 @@ Keys describe(CheckpointConfig& checkpoint) {
       {"keep", &checkpoint.keep, "How many stay, the newest; older ones are deleted.",
        {.range = {2, 1e6}, .when = written}},
       {"final", choice(checkpoint.final, auto_true_false),
-       "Write one where the run ends, to go on from with more steps; auto: where an interval is given, and "
+       "Write one where the run ends, to resume from with more steps; auto: where an interval is given, and "
        "where a steady run ends above its tolerance.", {.when = written}},
   };
 }
@@ -506,7 +506,7 @@ Keys describe(OutputConfig& output) {
        "Time from one snapshot to the next, instead of every_steps; transient problems only.",
        {.range = times, .excludes = {"every_steps"}, .example = "0.1", .absent = "only the last state"}},
       {"asynchronous", choice(output.asynchronous, off_on),
-       "Write snapshots, slices, the region and the coarse field while sweeps go on, from a copy, by a "
+       "Write snapshots, slices, the region and the coarse field while sweeps continue, from a copy, by a "
        "thread that wants a core of its own; false: in step."},
       {"history", choice(output.history, off_on), "Write history.csv, a line a check."},
       {"diagnostics", &output.diagnostics,
@@ -536,10 +536,10 @@ Keys describe(OutputConfig& output) {
       {"probes", Section{describe(output.probes)},
        "The temperature at points, a line of probes.csv each time."},
       {"checkpoint", Section{describe(output.checkpoint), "write"},
-       "States to go on from, with isotherm run DECK --restart latest."},
+       "States to resume from, with isotherm run DECK --restart latest."},
       {"on_error", choice(output.on_error),
        "What a snapshot, slice, region or coarse field that cannot be written does: stop the run, or warn "
-       "and go on without the file, all of which are written in step then. A checkpoint that cannot be "
+       "and continue without the file, all of which are written in step then. A checkpoint that cannot be "
        "written always stops it."},
   };
 }
@@ -645,7 +645,7 @@ Keys describe(Config& config) {
        "Materials by their names, for bodies of several.",
        {.absent = "one material"}},
       {"regions", list_of("shapes, each of a material", config.regions, describe_material_region),
-       "Where which material is, painted in order by the centres of cells.", {.absent = "material.default everywhere"}},
+       "The material of each part of the domain, assigned in order by the centres of cells.", {.absent = "material.default everywhere"}},
       {"contacts", list_of("pairs of materials with a resistance", config.contacts, describe_contact),
        "Resistances of the faces between two materials.", {.absent = "perfect contact"}},
       {"precision", choice(config.precision),

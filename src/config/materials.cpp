@@ -11,16 +11,16 @@
 namespace isotherm {
 namespace {
 
-// Resistances of contacts between painted materials, m^2 K/W, by the numbers of two in either order.
+// Resistances of contacts between used materials, m^2 K/W, by the numbers of two in either order.
 class ContactTable {
  public:
-  ContactTable(const Config& config, const std::vector<std::size_t>& painted) {
+  ContactTable(const Config& config, const std::vector<std::size_t>& used) {
     for (const ContactConfig& contact : config.contacts) {
       if (contact.between.size() != 2) continue;  // reported by the checks
       const std::size_t i = material_number(config, contact.between[0]),
                         j = material_number(config, contact.between[1]);
       // A contact of a material without cells must not make two other materials differ.
-      if (std::ranges::count(painted, i) == 0 || std::ranges::count(painted, j) == 0) continue;
+      if (std::ranges::count(used, i) == 0 || std::ranges::count(used, j) == 0) continue;
       resistances_[{i, j}] = resistances_[{j, i}] = contact.resistance;
     }
   }
@@ -57,7 +57,7 @@ const NamedMaterial& material_of_number(const Config& config, std::size_t number
   return number < config.materials.size() ? config.materials[number] : insulated;
 }
 
-std::vector<std::size_t> painted_materials(const Config& config) {
+std::vector<std::size_t> used_materials(const Config& config) {
   std::vector<std::size_t> numbers;
   const auto add = [&](std::size_t number) {
     if (number != no_material && std::ranges::find(numbers, number) == numbers.end())
@@ -154,14 +154,14 @@ MaterialClasses with_sizes(const Config& config, const MaterialClasses& of_mater
   const Box whole{{0, 0, 0}, config.grid.cells};
   if (config.materials.empty()) all.add(0, whole);
   const GridAxes axes(config);
-  const std::vector<PaintedShape> shapes = painted_shapes(config);
+  const std::vector<MaterialShape> shapes = material_shapes(config);
   for (const bool voids : {false, true}) {  // voids come last
     const auto add = [&](std::size_t material, const Box& cells) {
       if (material != no_material && material_of_number(config, material).is_void() == voids)
         all.add(material, cells);
     };
     add(material_number(config, config.material.default_material), whole);
-    for (const PaintedShape& shape : shapes) {
+    for (const MaterialShape& shape : shapes) {
       const Box cells = shape.place.shape == Shape::dataset ? whole : centres_within(axes, shape.place);
       for (const auto& [number, material] : shape.map) add(material, cells);
       add(shape.material, cells);
@@ -182,11 +182,11 @@ MaterialClasses material_classes(const Config& config) {
     all.resistances = {0};
     return config.grid.is_graded() ? with_sizes(config, all) : all;
   }
-  const std::vector<std::size_t> painted = painted_materials(config);
-  const ContactTable contact(config, painted);
+  const std::vector<std::size_t> used = used_materials(config);
+  const ContactTable contact(config, used);
   std::vector<std::size_t> representatives;  // a material of each class
   all.of_material.resize(config.materials.size() + 1);
-  for (const std::size_t i : painted) {
+  for (const std::size_t i : used) {
     const auto like = std::ranges::find_if(
         representatives, [&](std::size_t other) { return are_alike(config, contact, i, other); });
     all.of_material[i] = static_cast<std::uint8_t>(like - representatives.begin());
@@ -209,7 +209,7 @@ bool has_void(const MaterialClasses& all) {
 
 bool has_void_law(const Config& config) {
   if (config.materials.empty()) return false;
-  return std::ranges::any_of(painted_materials(config), [&](std::size_t i) {
+  return std::ranges::any_of(used_materials(config), [&](std::size_t i) {
     return material_of_number(config, i).coefficient.value_or(0) > 0;
   });
 }
@@ -221,12 +221,12 @@ bool has_several_materials(const Config& config) {
   if ((method == MethodName::multigrid || method == MethodName::implicit) && coefficients_jump(config))
     return true;
   if (config.materials.empty()) return false;
-  const std::vector<std::size_t> painted = painted_materials(config);
-  const Vector3 k = material_of_number(config, painted[0]).conductivity.value_or(Vector3{});
+  const std::vector<std::size_t> used = used_materials(config);
+  const Vector3 k = material_of_number(config, used[0]).conductivity.value_or(Vector3{});
   if (k[0] != k[1] || k[0] != k[2]) return true;
-  const ContactTable contact(config, painted);
+  const ContactTable contact(config, used);
   return std::ranges::any_of(
-      painted, [&](std::size_t i) { return i != painted[0] && !are_alike(config, contact, i, painted[0]); });
+      used, [&](std::size_t i) { return i != used[0] && !are_alike(config, contact, i, used[0]); });
 }
 
 double volume_ratio(const Config& config, const MaterialClass& own) {
@@ -257,18 +257,18 @@ double own_conductance(const Config& config, const MaterialClass& own) {
   return sum * volume_ratio(config, own);
 }
 
-std::vector<PaintedShape> painted_shapes(const Config& config) {
+std::vector<MaterialShape> material_shapes(const Config& config) {
   const Vector3 h = spacing(config);
   const GridAxes axes(config);
-  std::vector<PaintedShape> shapes;
+  std::vector<MaterialShape> shapes;
   for (std::size_t number = 0; number < config.regions.size(); ++number) {
     const MaterialRegion& region = config.regions[number];
     const std::string key = "regions." + std::to_string(number);
     if (region.shape != RegionShape::layers) {
       RegionValue place = region.place;
       place.shape = *from_word<Shape>(word(region.shape));
-      PaintedShape& shape =
-          shapes.emplace_back(PaintedShape{material_number(config, region.material), place, key});
+      MaterialShape& shape =
+          shapes.emplace_back(MaterialShape{material_number(config, region.material), place, key});
       for (const MappedId& each : region.map)
         if (const auto id = read_number<std::int64_t>(each.id))
           shape.map.emplace_back(*id, static_cast<std::uint8_t>(material_number(config, each.material)));

@@ -34,7 +34,7 @@ inline constexpr std::size_t no_material = 255;     // marks cells without a mat
 inline constexpr std::string_view void_word = "void";
 
 // Voids come after all other classes. The first class is that of material.default, else of the first region.
-// Two materials with the same properties and contacts share a class; one outside painted_materials() has
+// Two materials with the same properties and contacts share a class; one outside used_materials() has
 // none. A deck without `materials` has one class. On a graded grid a class also has one cell size: a material
 // has a class for each size of the cells within the bounds of its regions.
 struct MaterialClasses {
@@ -98,16 +98,16 @@ double own_conductance(const Config& config, const MaterialClass& own);
 
 // The material (its number) that regions assign to a box, sphere or cylinder; layers are boxes. In a dataset
 // `map` has the material of each number, and `material` that of all others, or no_material.
-struct PaintedShape {
+struct MaterialShape {
   std::size_t material = 0;
   RegionValue place;
   std::string key;  // of the region or layer: "regions.1", "regions.1.layers.0"
   std::vector<std::pair<std::int64_t, std::uint8_t>>
       map{};  // numbers of the dataset and of materials, ascending
 };
-std::vector<PaintedShape> painted_shapes(const Config& config);  // in order
+std::vector<MaterialShape> material_shapes(const Config& config);  // in order
 // The numbers of the materials that regions and material.default name, that of the first class first.
-std::vector<std::size_t> painted_materials(const Config& config);
+std::vector<std::size_t> used_materials(const Config& config);
 // The number of a material by its name: materials.size() for the word void, no_material for unknown names.
 std::size_t material_number(const Config& config, const std::string& name);
 const NamedMaterial& material_of_number(const Config& config, std::size_t number);  // also of the word void

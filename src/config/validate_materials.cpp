@@ -143,7 +143,7 @@ void check_ends_of_box(const Config& config, const RegionValue& box, const std::
 void check_map(const Config& config, const MaterialRegion& region, const std::string& key,
                Problems& problems) {
   if (region.map.empty())
-    return problems.add(key, "is empty, so the dataset paints nothing; write {1: board}");
+    return problems.add(key, "is empty, so the dataset assigns no material; write {1: board}");
   std::set<std::int64_t> ids;
   for (const MappedId& each : region.map) {
     const auto id = read_number<std::int64_t>(each.id);
@@ -214,12 +214,12 @@ void check_several_materials(const Config& config, Problems& problems) {
   check_regions(config, problems);
   check_contacts(config, problems);
   if (!problems.sound({"material", "materials", "regions", "contacts"})) return;
-  const std::vector<std::size_t> painted = painted_materials(config);
+  const std::vector<std::size_t> used = used_materials(config);
   for (std::size_t i = 0; i < config.materials.size(); ++i)
-    if (std::ranges::find(painted, i) == painted.end())
+    if (std::ranges::find(used, i) == used.end())
       problems.warn("materials." + config.materials[i].name,
                     "no cell has it: neither regions nor material.default name it");
-  if (material_of_number(config, painted[0]).is_void())
+  if (material_of_number(config, used[0]).is_void())
     problems.add("regions", "every cell is of a void, and none of the body; give one a material");
 }
 

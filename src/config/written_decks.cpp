@@ -223,7 +223,7 @@ class Commented {
     const Keys keys = describe(example, study), default_keys = describe(defaults, study);
     text_ =
         "# A deck for isotherm: every key, with its meaning, what may stand there, and its default.\n"
-        "# SI units, kelvin. Keys behind a '#' keep their default or do not apply here.\n";
+        "# SI units, kelvin. Keys after a '#' keep their default or do not apply here.\n";
     for (std::size_t i = 0; i < keys.size(); ++i) {
       text_ += "\n";
       entries({keys[i]}, {default_keys[i]}, "");

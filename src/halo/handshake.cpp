@@ -6,7 +6,7 @@
 
 namespace isotherm {
 
-constexpr int text_tag = first_free_tag, leave_tag = first_free_tag + 1;
+constexpr int text_tag = first_free_tag, disconnect_tag = first_free_tag + 1;
 
 std::vector<std::string> swap_texts(const Communicator& communicator, std::span<const int> peers,
                                     std::span<const std::string> mine) {
@@ -29,12 +29,12 @@ std::vector<std::string> swap_texts(const Communicator& communicator, std::span<
   return theirs;
 }
 
-void take_leave(const Communicator& communicator, std::span<const int> peers, double seconds) noexcept {
+void disconnect(const Communicator& communicator, std::span<const int> peers, double seconds) noexcept {
   const MPI_Comm comm = communicator.native().comm;
   std::vector<MPI_Request> heard(peers.size(), MPI_REQUEST_NULL), said(peers.size(), MPI_REQUEST_NULL);
   for (std::size_t i = 0; i < peers.size(); ++i) {
-    MPI_Irecv(nullptr, 0, MPI_BYTE, peers[i], leave_tag, comm, &heard[i]);
-    MPI_Isend(nullptr, 0, MPI_BYTE, peers[i], leave_tag, comm, &said[i]);
+    MPI_Irecv(nullptr, 0, MPI_BYTE, peers[i], disconnect_tag, comm, &heard[i]);
+    MPI_Isend(nullptr, 0, MPI_BYTE, peers[i], disconnect_tag, comm, &said[i]);
   }
   const int count = static_cast<int>(peers.size());
   int all = 0;

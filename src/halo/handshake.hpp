@@ -32,6 +32,6 @@ Value take(std::string_view& text) {
 
 // Tells the peers that this rank no longer uses what they share, and waits until they say the same, at most
 // `seconds`: for destructors, where a peer may never answer.
-void take_leave(const Communicator& communicator, std::span<const int> peers, double seconds) noexcept;
+void disconnect(const Communicator& communicator, std::span<const int> peers, double seconds) noexcept;
 
 }  // namespace isotherm

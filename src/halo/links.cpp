@@ -143,7 +143,7 @@ class LinkProbe {
   }
 
   // Writes the pattern to the edges and the poison to the ghosts.
-  void paint(const HaloField<T>& field, int index, Stream stream) {
+  void fill_pattern(const HaloField<T>& field, int index, Stream stream) {
     const FaceCopy<T>& copy = FaceCopy<T>::on(device_.backend());
     const auto put = [&](Box box, auto value) {
       for_each_cell(box, [&, next = host_.as<T>()](Int3 cell) mutable { *next++ = value(cell); });
@@ -185,7 +185,7 @@ class LinkProbe {
         [&] { bounded.emplace(device_, open_.maker->connect(link_.fields, link_.messages), link_.timeout); });
     for (int i = 0; i < static_cast<int>(link_.fields.size()); ++i) {
       const HaloField<T>& field = link_.fields[i];
-      attempt([&] { paint(field, i, bounded->stream()); });
+      attempt([&] { fill_pattern(field, i, bounded->stream()); });
       attempt([&] {
         verdict_.seconds = bounded->exchange(std::span(&field, 1), 1);
         if (open_.entry->moves_data) verdict_.why_not = compare(field, i, bounded->stream());

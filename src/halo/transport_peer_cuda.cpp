@@ -17,8 +17,8 @@
 namespace isotherm {
 namespace {
 
-constexpr double leave_seconds = 2;    // the longest wait for a peer at the end
-constexpr double abandon_seconds = 1;  // for kernels to see that they are abandoned
+constexpr double disconnect_seconds = 2;  // the longest wait for a peer at the end
+constexpr double abandon_seconds = 1;     // for kernels to see that they are abandoned
 
 void check_ipc(cudaError_t code, const char* call) {
   if (code == cudaSuccess) return;
@@ -347,7 +347,7 @@ class PeerTransport final : public Transport<T> {
   // are about to be ended.
   void part() noexcept {
     open_.clear();
-    take_leave(communicator_, peers_, leave_seconds);
+    disconnect(communicator_, peers_, disconnect_seconds);
   }
 
   Device& device_;

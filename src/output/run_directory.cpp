@@ -132,7 +132,7 @@ void check_earlier_run(const fs::path& folder, const Config& config, bool resume
     reject(folder, fmt::format("it holds an earlier run: {}", some_names(files)),
            fmt::format(
                "{}replace it with output.overwrite=true, or choose another with output.directory=...",
-               std::ranges::any_of(files, is_checkpoint) ? "go on with that run by --restart latest, " : ""));
+               std::ranges::any_of(files, is_checkpoint) ? "resume that run with --restart latest, " : ""));
   for (const std::string& name : files) {
     std::error_code ignored;
     if (fs::is_directory(fs::symlink_status(folder / name, ignored)))

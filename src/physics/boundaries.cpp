@@ -9,7 +9,7 @@
 #include "config/boundary_laws.hpp"
 #include "physics/cells.hpp"
 #include "physics/formula_values.hpp"
-#include "physics/material_painter.hpp"
+#include "physics/region_materials.hpp"
 
 namespace isotherm {
 
@@ -208,15 +208,15 @@ class BoundaryConditions<T>::FaceValues {
                                   : k / k_first;
       by_class_.push_back(of_law(boundary_law(config_, face_, k), relative));
     }
-    MaterialPainter painter(config_);
+    RegionMaterials regions(config_);
     Box face{{0, 0, 0}, cells_.domain};
     face.lo[cells_.normal] = cells_.layer;
     face.hi[cells_.normal] = cells_.layer + 1;
-    painter.load(face);
+    regions.load(face);
     for (Index q = 0; q < cells_.rows; ++q)
       for (Index p = 0; p < cells_.pitch; ++p) {
         const Int3 cell = cells_.cell(p, q);
-        classes_.push_back(static_cast<std::uint8_t>(all.of(painter.painted(cell), cell)));
+        classes_.push_back(static_cast<std::uint8_t>(all.of(regions.of_loaded(cell), cell)));
       }
   }
   static CellBoundary<T> of_law(const BoundaryLaw& law, double conductance) {
@@ -262,7 +262,7 @@ class BoundaryConditions<T>::FaceValues {
         throw not_finite(config_.at(boundary_key(static_cast<int>(face_))), sum.text(),
                          sum(at[0], at[1], at[2], t), where, at, t);
       }
-    throw Error(ExitCode::internal, "a boundary value changed while it was looked at; please report it");
+    throw Error(ExitCode::internal, "a boundary value changed while it was evaluated; please report it");
   }
   void throw_if_unsound(const PlacedLaw& law, Int3 where, const Vector3& at, double t) const {
     const std::string value_key = config_.at(law.value_key()), H_key = config_.at(law.key + ".coefficient");

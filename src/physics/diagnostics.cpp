@@ -8,8 +8,8 @@
 #include "config/materials.hpp"
 #include "config/problems.hpp"
 #include "physics/cells.hpp"
-#include "physics/material_painter.hpp"
 #include "physics/operator.hpp"
+#include "physics/region_materials.hpp"
 
 namespace isotherm {
 
@@ -159,11 +159,11 @@ template <class T>
 std::vector<TemperatureExtremes> material_extremes(const Config& config, FieldView<const T> field,
                                                    Box subdomain) {
   const Int3 n = field.extent, lo = subdomain.lo;
-  MaterialPainter painter(config);
-  painter.load(subdomain);
+  RegionMaterials regions(config);
+  regions.load(subdomain);
   const auto add = [&](Index y, Index z, Index number, std::vector<TemperatureExtremes>& found) {
     std::vector<std::uint8_t> row(static_cast<std::size_t>(n.x));
-    painter.row(lo.x, lo.y + y, lo.z + z, row);
+    regions.row(lo.x, lo.y + y, lo.z + z, row);
     for (auto from = row.begin(), to = from; from != row.end(); from = to) {
       to = std::find_if(from, row.end(), [&](std::uint8_t material) { return material != *from; });
       const Index x = from - row.begin();
@@ -208,7 +208,7 @@ DiagnosticsPlan plan_diagnostics(const Config& config) {
   const MaterialClasses all = material_classes(config);
   plan.watts_a_void_unit = own_conductance(config, all.classes[0]) * volume;
   if (config.materials.empty()) return plan;
-  for (const std::size_t i : painted_materials(config))
+  for (const std::size_t i : used_materials(config))
     if (material_of_number(config, i).coefficient.value_or(0) > 0)
       plan.voids.push_back({material_of_number(config, i).name, all.of_void(i)});
   return plan;

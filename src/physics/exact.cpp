@@ -10,7 +10,7 @@
 #include "config/problems.hpp"
 #include "physics/cells.hpp"
 #include "physics/coverage.hpp"
-#include "physics/material_painter.hpp"
+#include "physics/region_materials.hpp"
 
 namespace isotherm {
 namespace {

@@ -16,8 +16,8 @@
 #include "grid/field.hpp"
 #include "kernels/mixed_cells.hpp"
 #include "kernels/stencil.hpp"
-#include "physics/material_painter.hpp"
 #include "physics/operator.hpp"
+#include "physics/region_materials.hpp"
 
 namespace isotherm {
 
@@ -99,21 +99,21 @@ class MaterialCells {
         class_counts_(all_.count()) {
     const bool on_host = device.backend() == Backend::host;
     if (on_host) {
-      paint_classes(config, all_, subdomain, classes_.view(), counts_, class_counts_);
+      assign_classes(config, all_, subdomain, classes_.view(), counts_, class_counts_);
     } else {
       host_ = make_host_device(device.row_alignment());
-      painted_.emplace(*host_, subdomain.extent(), ghosts);
-      paint_classes(config, all_, subdomain, painted_->view(), counts_, class_counts_);
+      host_copy_.emplace(*host_, subdomain.extent(), ghosts);
+      assign_classes(config, all_, subdomain, host_copy_->view(), counts_, class_counts_);
       const Owned<Stream> stream = own_stream(device, Priority::normal);
-      device.copy(classes_.data(), painted_->data(), painted_->bytes(), stream);
+      device.copy(classes_.data(), host_copy_->data(), host_copy_->bytes(), stream);
       device.synchronize(stream.get());
       // Layers slow down the first pass, and a launch of one sweep has few cells in the second pass.
       tables_.mixed = mixed_.emplace(device, classes_.view(), differ_by_cell, most_sweeps > 1).view();
       for (int i = 0; i < fields_between(most_sweeps); ++i)
         tables_.between[i] = between_.emplace_back(device, subdomain.extent(), ghosts).view();
-      if (!isotherm::has_void(all_)) painted_.reset();
+      if (!isotherm::has_void(all_)) host_copy_.reset();
     }
-    host_classes_ = painted_ ? std::as_const(*painted_).view() : std::as_const(classes_).view();
+    host_classes_ = host_copy_ ? std::as_const(*host_copy_).view() : std::as_const(classes_).view();
     make_tables(config);
   }
 
@@ -219,8 +219,8 @@ class MaterialCells {
   Device& device_;
   MaterialClasses all_;
   Field<std::uint8_t> classes_;
-  std::unique_ptr<Device> host_;                // on a GPU; it allocates painted_
-  std::optional<Field<std::uint8_t>> painted_;  // on a GPU with voids: classes_ in host memory
+  std::unique_ptr<Device> host_;                  // on a GPU; it allocates host_copy_
+  std::optional<Field<std::uint8_t>> host_copy_;  // on a GPU with voids: classes_ in host memory
   FieldView<const std::uint8_t> host_classes_;
   std::vector<std::int64_t> counts_, class_counts_;
   std::optional<MixedCellTables<T>> mixed_;  // on a GPU, like between_

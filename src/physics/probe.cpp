@@ -8,7 +8,7 @@
 #include "config/problems.hpp"
 #include "physics/boundaries.hpp"
 #include "physics/cells.hpp"
-#include "physics/material_painter.hpp"
+#include "physics/region_materials.hpp"
 
 namespace isotherm {
 namespace {
@@ -59,11 +59,11 @@ Probe::Probe(const Config& config, const Vector3& at, const std::string& key) {
           std::clamp((at[axis] - along.edge(lower + 1) + size / 2) / (size / 2 + above / 2), 0.0, 1.0);
   }
   const MaterialClasses all = material_classes(config);
-  MaterialPainter painter(config);
+  RegionMaterials regions(config);
   std::array<std::size_t, corners> numbers{};
   for (int corner = 0; corner < corners; ++corner) {
     const Int3 place = cell(corner);
-    numbers[corner] = all.count() == 1 ? 0 : all.of(painter.at(place), place);
+    numbers[corner] = all.count() == 1 ? 0 : all.of(regions.at(place), place);
     classes_[corner] = all.classes[numbers[corner]];
   }
   for (int corner = 0; corner < corners; ++corner)

@@ -17,7 +17,7 @@
 #include "physics/coverage.hpp"
 #include "physics/dataset_reader.hpp"
 #include "physics/exact.hpp"
-#include "physics/material_painter.hpp"
+#include "physics/region_materials.hpp"
 #include "physics/varying_sources.hpp"
 
 namespace isotherm {
@@ -83,9 +83,9 @@ void store(Row& row, double scale, double lowest, std::size_t entries, T* cells)
 }  // namespace
 
 // One prepared entry.
-class RegionValues::Brush {
+class RegionValues::Region {
  public:
-  Brush(const Config& config, const RegionValue& entry, std::string path, std::size_t number, bool is_source)
+  Region(const Config& config, const RegionValue& entry, std::string path, std::size_t number, bool is_source)
       : entry_(&entry),
         path_(std::move(path)),
         number_(number),
@@ -211,22 +211,22 @@ RegionValues::RegionValues(const Config& config, std::vector<RegionValue> entrie
       key_(std::move(key)),
       is_source_(key_ == "sources"),
       has_void_(has_void(material_classes(config))) {
-  std::vector<Brush> brushes;
+  std::vector<Region> regions;
   for (std::size_t n = 0; n < entries_.size(); ++n)
-    brushes.emplace_back(config_, entries_[n], fmt::format("{}.{}", key_, n), n, is_source_);
-  brushes_ = std::make_shared<const std::vector<Brush>>(std::move(brushes));
+    regions.emplace_back(config_, entries_[n], fmt::format("{}.{}", key_, n), n, is_source_);
+  regions_ = std::make_shared<const std::vector<Region>>(std::move(regions));
 }
 
 Index RegionValues::repeated_until(Index z, Index end) const {
-  const auto repeats = [&](const Brush& brush) { return brush.repeats(z); };
+  const auto repeats = [&](const Region& region) { return region.repeats(z); };
   if (has_void_) return z;
   const GridAxis along(config_, 2);
-  while (z < end && along.size(z) == along.size(z - 1) && std::ranges::all_of(*brushes_, repeats)) ++z;
+  while (z < end && along.size(z) == along.size(z - 1) && std::ranges::all_of(*regions_, repeats)) ++z;
   return z;
 }
 
 void RegionValues::check_datasets() const {
-  for (const Brush& brush : *brushes_) brush.read_dataset(config_, {});
+  for (const Region& region : *regions_) region.read_dataset(config_, {});
 }
 
 template <class T>
@@ -234,7 +234,7 @@ HeatTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field) 
   const double lowest = is_source_ ? -std::numeric_limits<double>::infinity() : lowest_temperature(config_);
   const Int3 extent = subdomain.extent();
   Datasets datasets;
-  for (const Brush& brush : *brushes_) datasets.push_back(brush.read_dataset(config_, subdomain));
+  for (const Region& region : *regions_) datasets.push_back(region.read_dataset(config_, subdomain));
   const std::vector<std::uint8_t> voids =
       has_void_ ? void_cells(config_, subdomain) : std::vector<std::uint8_t>{};
   const CellWeights volumes(config_, subdomain);
@@ -251,7 +251,7 @@ HeatTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field) 
       row.first = subdomain.lo + Int3{0, y, z};
       std::fill(row.sums.begin(), row.sums.end(), 0.0);
       if (has_void_) row.is_void = std::span(voids).subspan(extent.x * (y + extent.y * z), extent.x);
-      for (const Brush& brush : *brushes_) brush.apply_to(row);
+      for (const Region& region : *regions_) region.apply_to(row);
       if (is_source_) weigh(row.sums, volumes, y, z);
       store(row, scale, lowest, entries_.size(), &field(0, y, z));
       if (!is_source_) continue;
@@ -267,8 +267,8 @@ HeatTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field) 
   if (!bad) return std::accumulate(totals.begin(), totals.end(), HeatTotals{});
   const Vector3 place = GridAxes(config_).centre(bad->cell);
   if (bad->is_too_cold) throw too_cold(config_.at(key_), bad->value, bad->cell, place, 0);
-  const Brush& brush = (*brushes_)[bad->entry];
-  throw not_finite(config_.at(brush.key()), brush.what(), bad->value, bad->cell, place, 0);
+  const Region& region = (*regions_)[bad->entry];
+  throw not_finite(config_.at(region.key()), region.what(), bad->value, bad->cell, place, 0);
 }
 
 template HeatTotals RegionValues::apply(double, Box, FieldView<float>) const;
@@ -357,7 +357,7 @@ double share_in_body(const Config& config, const RegionValue& source) {
   }
   Config full = config;
   full.regions.clear();
-  full.material.default_material = material_of_number(config, painted_materials(config)[0]).name;
+  full.material.default_material = material_of_number(config, used_materials(config)[0]).name;
   const auto heat = [&](const Config& body) { return sum_regions({body, {one}, "sources"}, cells).gross; };
   return heat(config) / heat(full);
 }

@@ -47,13 +47,13 @@ class RegionValues {
   void check_datasets() const;
 
  private:
-  class Brush;
+  class Region;
   const Config& config_;
   std::vector<RegionValue> entries_;
   std::string key_;
   bool is_source_;
   bool has_void_;  // cells of voids get 0: no entry reaches them
-  std::shared_ptr<const std::vector<Brush>> brushes_;
+  std::shared_ptr<const std::vector<Region>> regions_;
 };
 
 // One line for each shape without its full effect: sources partly outside the domain or in voids, with the

@@ -11,7 +11,7 @@
 #include "config/boundary_laws.hpp"
 #include "config/grid_axes.hpp"
 #include "config/materials.hpp"
-#include "physics/material_painter.hpp"
+#include "physics/region_materials.hpp"
 
 namespace isotherm {
 namespace {
@@ -38,8 +38,8 @@ class SampledBody {
       for (int side = 0; side < 2; ++side)
         if (!is_periodic(axis)) laws_[2 * axis + side] = face_law(config, face(axis, side == 1));
     }
-    MaterialPainter painter(config);
-    for (int axis = 0; axis < 3; ++axis) add_lines(painter, axis);
+    RegionMaterials regions(config);
+    for (int axis = 0; axis < 3; ++axis) add_lines(regions, axis);
     set_apart_lone_samples();
   }
 
@@ -92,20 +92,20 @@ class SampledBody {
       if (exchanged[i] == 0) diagonal_[i] = ground_[i] = 1;
   }
 
-  void add_lines(MaterialPainter& painter, int axis) {
+  void add_lines(RegionMaterials& regions, int axis) {
     const int q = axis == 2 ? 1 : 2, p = 3 - axis - q;  // planes normal to x take long to read from a file
     for (Index j = 0; j < m_[q]; ++j) {
       Box plane{{}, n_};
       plane.lo[q] = cell_of(q, j);
       plane.hi[q] = plane.lo[q] + 1;
-      painter.load(plane);
+      regions.load(plane);
       for (Index i = 0; i < m_[p]; ++i) {
         Int3 cell = plane.lo;
         cell[p] = cell_of(p, i);
         std::vector<std::size_t> classes;
         for (cell[axis] = 0; cell[axis] < n_[axis]; ++cell[axis])  // the checks report missing materials
           classes.push_back(
-              all_.of(std::min<std::size_t>(painter.painted(cell), config_.materials.size()), cell));
+              all_.of(std::min<std::size_t>(regions.of_loaded(cell), config_.materials.size()), cell));
         add_line(axis, cell, i * stride_of(p) + j * stride_of(q), classes);
       }
     }

@@ -7,7 +7,7 @@
 namespace isotherm {
 
 // The lowest eigenvalue of the update of a steady sweep of weight 1; 0 if nothing fixes the mean. Exact up to
-// 32^3 cells, else from at most 32^3 samples. The same on every rank. Throws as MaterialPainter.
+// 32^3 cells, else from at most 32^3 samples. The same on every rank. Throws as RegionMaterials.
 double lowest_eigenvalue(const Config& config);
 
 }  // namespace isotherm

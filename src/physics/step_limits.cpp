@@ -10,7 +10,7 @@
 
 #include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
-#include "physics/material_painter.hpp"
+#include "physics/region_materials.hpp"
 
 namespace isotherm {
 namespace {
@@ -52,11 +52,11 @@ std::vector<double> at_end(const Config& config, const MaterialClasses& all, Fac
     layer.lo[normal] = layer.hi[normal] - 1;
   else
     layer.hi[normal] = 1;
-  MaterialPainter painter(config);
-  painter.load(layer);
+  RegionMaterials regions(config);
+  regions.load(layer);
   for_each_cell(layer, [&](Int3 cell) {
-    const std::uint8_t material = painter.painted(cell);
-    if (material == MaterialPainter::nothing) return;  // is reported by the checks
+    const std::uint8_t material = regions.of_loaded(cell);
+    if (material == RegionMaterials::nothing) return;  // is reported by the checks
     const std::size_t own = all.of(material, cell);
     Vector3 at = axes.centre(cell);
     at[normal] = face_position(config, f);
@@ -146,11 +146,11 @@ class ClassPlanes {
  public:
   ClassPlanes(const Config& config, const MaterialClasses& all, Box cells)
       : all_(all),
-        painter_(config),
+        regions_(config),
         box_(cells.grown(1)),
         last_material_(static_cast<std::uint8_t>(config.materials.size())) {
     for (Index x = box_.lo.x; x < box_.hi.x; ++x)
-      size_along_x_.push_back(static_cast<std::uint8_t>(all.size_number(0, painter_.inside(0, x))));
+      size_along_x_.push_back(static_cast<std::uint8_t>(all.size_number(0, regions_.inside(0, x))));
     for (Plane& plane : planes_) plane.classes.resize(box_.extent().x * box_.extent().y);
   }
 
@@ -158,12 +158,12 @@ class ClassPlanes {
   bool repeats(Index z, Index count) const {
     if (z < 2 || z + 1 >= count) return false;
     for (Index i = z - 1; i <= z + 1; ++i)
-      if (!painter_.repeats(i) || all_.size_number(2, i) != all_.size_number(2, i - 1)) return false;
+      if (!regions_.repeats(i) || all_.size_number(2, i) != all_.size_number(2, i - 1)) return false;
     return true;
   }
   void hold(Index z) {
     for (Index i = z - 1; i <= z + 1; ++i)
-      if (plane(i).z != i) paint(plane(i), i);
+      if (plane(i).z != i) fill(plane(i), i);
   }
   const std::uint8_t* row(Index y, Index z) const {  // from x = 0 on
     return &plane(z).classes[box_.extent().x * (y - box_.lo.y) - box_.lo.x];
@@ -177,24 +177,24 @@ class ClassPlanes {
   Plane& plane(Index z) { return planes_[static_cast<std::size_t>((z + 3) % 3)]; }
   const Plane& plane(Index z) const { return planes_[static_cast<std::size_t>((z + 3) % 3)]; }
 
-  void paint(Plane& plane, Index z) {
+  void fill(Plane& plane, Index z) {
     constexpr Index cells_of_load = Index{8} << 20;
     if (z >= loaded_to_) {
       loaded_to_ = std::min(box_.hi.z, z + std::max<Index>(1, cells_of_load / std::ssize(plane.classes)));
       Box slab = box_;
       slab.lo.z = z;
       slab.hi.z = loaded_to_;
-      painter_.load(slab);
+      regions_.load(slab);
     }
     plane.z = z;
     const Index width = box_.extent().x;
-    const std::size_t of_z = all_.size_number(2, painter_.inside(2, z));
+    const std::size_t of_z = all_.size_number(2, regions_.inside(2, z));
     const std::size_t nx = all_.sizes[0], ny = all_.sizes[1], nz = all_.sizes[2];
 #pragma omp parallel for schedule(static)
     for (Index y = box_.lo.y; y < box_.hi.y; ++y) {
       const std::span row(&plane.classes[width * (y - box_.lo.y)], static_cast<std::size_t>(width));
-      painter_.row(box_.lo.x, y, z, row);
-      const std::size_t of_y = all_.size_number(1, painter_.inside(1, y));
+      regions_.row(box_.lo.x, y, z, row);
+      const std::size_t of_y = all_.size_number(1, regions_.inside(1, y));
       const std::uint8_t* const of_material = &all_.of_material[(of_z * ny + of_y) * nx];
       for (std::size_t x = 0; x < row.size(); ++x)  // a cell without a material is reported by the checks
         row[x] = of_material[std::min(row[x], last_material_) * (nx * ny * nz) + size_along_x_[x]];
@@ -202,7 +202,7 @@ class ClassPlanes {
   }
 
   const MaterialClasses& all_;
-  MaterialPainter painter_;
+  RegionMaterials regions_;
   Box box_;
   std::uint8_t last_material_;
   std::vector<std::uint8_t> size_along_x_;

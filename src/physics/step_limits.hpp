@@ -6,7 +6,7 @@
 namespace isotherm {
 
 // The limits of these cells of the domain, whole rows along x. The minimum over all parts of the domain has
-// the same bits for any division. Throws as MaterialPainter.
+// the same bits for any division. Throws as RegionMaterials.
 StepLimits step_limits_of(const Config& config, Box cells);
 
 }  // namespace isotherm

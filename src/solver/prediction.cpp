@@ -9,7 +9,7 @@
 #include "config/materials.hpp"
 #include "core/error.hpp"
 #include "physics/cells.hpp"
-#include "physics/material_painter.hpp"
+#include "physics/region_materials.hpp"
 
 namespace isotherm {
 namespace {
@@ -41,7 +41,7 @@ bool loses_parts(const Config& config, Int3 few) {
   constexpr Index lines = 12;                           // along each other axis
   constexpr double most_ratio = 100, most_thin = 0.05;  // of conductances of faces; share of the parts
   const MaterialClasses all = material_classes(config);
-  MaterialPainter painter(config);
+  RegionMaterials regions(config);
   const Int3 cells = config.grid.cells;
   Index parts = 0, thin = 0;
   for (int axis = 0; axis < 3; ++axis) {
@@ -53,10 +53,10 @@ bool loses_parts(const Config& config, Int3 few) {
       cell[q] = (2 * (line / lines) + 1) * cells[q] / (2 * lines);
       Int3 end = cell + Int3{1, 1, 1};
       end[axis] = cells[axis];
-      painter.load({cell, end});
-      std::size_t own = all.of(painter.painted(cell), cell);
+      regions.load({cell, end});
+      std::size_t own = all.of(regions.of_loaded(cell), cell);
       for (Index first = 0; ++cell[axis] < cells[axis];) {
-        const std::size_t last = std::exchange(own, all.of(painter.painted(cell), cell));
+        const std::size_t last = std::exchange(own, all.of(regions.of_loaded(cell), cell));
         const double between = std::min(g(last, own), g(own, last));  // 0 of voids
         if (between == 0 || std::max(g(last, last), g(own, own)) <= most_ratio * between) continue;
         ++parts;

@@ -17,10 +17,10 @@ namespace isotherm {
 namespace {
 
 // A time that is a whole number of steps, up to rounding, belongs to that step, not to the next.
-constexpr double rounding_of_a_step = 1e-9;
+constexpr double rounding_per_step = 1e-9;
 
 std::int64_t step_at(double time, double dt) {
-  const double step = std::ceil(time / dt * (1 - rounding_of_a_step));
+  const double step = std::ceil(time / dt * (1 - rounding_per_step));
   return step < static_cast<double>(Recurrence::never) ? static_cast<std::int64_t>(step) : Recurrence::never;
 }
 

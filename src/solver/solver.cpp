@@ -76,7 +76,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
       level_(config, decomposition, communicator, device, {.time_halos = time_halos}),
       sources_(level_.fill_sources() + product_totals(config)),
       step_(level_, fitting(kernels.sweep, config, decomposition)),
-      paced_(own_event(device)) {
+      queue_limit_(own_event(device)) {
   StepPlan<T> plan = step_.plan();
   plan.graph = all_or_throw(
       communicator, [&] { return settle_graph(config, kernels_.graph, level_.halo().why_not_recordable()); });
@@ -95,7 +95,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
   if (has_cycles() && is_asynchronous()) residual();  // loads its kernels, as a graph loads those of a cycle
   step_.times = {};
   synchronize();
-  device.record(paced_, level_.compute());
+  device.record(queue_limit_, level_.compute());
   // Before the first sweep: the bins depend on the extremes of the initial state.
   if (config.output.diagnostics) diagnosis_.emplace(level_, kernels_.histogram);
   if (stored) first_ = stored->sweep;

@@ -80,11 +80,11 @@ class Solver {
     step_.timed(Phase::sweep, [&] { level_.synchronize(); });
   }
   // The host waits for the work queued before the previous call, so it is never far ahead of a busy device.
-  void keep_pace() {
+  void limit_queue() {
     if (!is_asynchronous()) return;
     step_.timed(Phase::sweep, [&] {
-      level_.device().synchronize(paced_);
-      level_.device().record(paced_, level_.compute());
+      level_.device().synchronize(queue_limit_);
+      level_.device().record(queue_limit_, level_.compute());
     });
   }
   bool is_asynchronous() const { return !level_.on_host(); }  // sweep() only queues
@@ -172,7 +172,7 @@ class Solver {
   std::unique_ptr<WholeCycle> whole_cycle_;  // null: cycles are sweeps only
   SuperStep<T>* super_step_ = nullptr;       // whole_cycle_ in methods of long steps; else null
   std::optional<ResidualCheck<T>> check_;
-  Owned<Event> paced_;
+  Owned<Event> queue_limit_;
   bool last_alone_ = false;  // sweep(): the update of the last sweep is read, not only its norm
   std::optional<Diagnosis<T>> diagnosis_;
   std::int64_t first_ = 0;

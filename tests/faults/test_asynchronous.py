@@ -159,7 +159,7 @@ def test_divergence_is_found_late_and_says_so(tmp_path, ranks):
     assert before["residual"]["last_sweep"] == 30 and found == expected
     every = "(residuals are checked every 30 sweeps"
     assert f" after sweep 30 {every}); keep " in at_once.stderr
-    assert f" after sweep 60 {every} and looked at late: that of sweep 30 told); keep " in late.stderr
+    assert f" after sweep 60 {every} and evaluated late: that of sweep 30 showed it); keep " in late.stderr
     assert late.stderr.startswith("diverged: cell (") and late.stderr.count("diverged:") == 1
     assert (after["residual"]["last_sweep"], after["residual"]["extra_sweeps"], after["performance"]["sweeps"]) == (30, 30, 60)
 

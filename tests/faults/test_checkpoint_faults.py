@@ -149,9 +149,9 @@ def test_what_is_damaged_is_named_and_passed_over(whole, out, damage, ranks):
     DAMAGES[damage](out / NEWEST)
     done = go_on(out, *["parallel.process_grid=[1, 1, 3]"] * bool(ranks), ranks=ranks, HDF5_PLUGIN_PATH=str(out))
     assert f"warning: passed over: out/{NEWEST}: " in done.stderr.replace(f"{NEWEST}:/", f"{NEWEST}: /")
-    assert f"; going on from out/{BEFORE}\n" in done.stderr and done.stderr.count("passed over") == 1
+    assert f"; resuming from out/{BEFORE}\n" in done.stderr and done.stderr.count("passed over") == 1
     assert not damage.startswith(("needs", "a link")) or damage in done.stderr
-    assert f"going on from out/{BEFORE}, sweep 20" in done.stdout
+    assert f"resuming from out/{BEFORE}, sweep 20" in done.stdout
     expect_same_run(whole, out)
 
 
@@ -181,7 +181,7 @@ def test_one_that_is_named_is_not_guessed_around_and_unfinished_ones_are_never_r
 def test_latest_leads_nowhere_else(whole, out, target):
     (out / "latest").unlink()
     (out / "latest").symlink_to(target)
-    assert f"going on from out/{NEWEST}, sweep 30" in go_on(out, restart="out/latest").stdout
+    assert f"resuming from out/{NEWEST}, sweep 30" in go_on(out, restart="out/latest").stdout
     expect_same_run(whole, out)
     assert not (out / "latest").is_symlink()
 
@@ -204,7 +204,7 @@ def test_another_problem_is_refused_by_keys_and_values(out, changes):
     assert files == {path: path.read_bytes() for path in out.iterdir()}
 
 
-def test_what_may_change_is_told(whole, out):
+def test_what_may_change_is_reported(whole, out):
     done = go_on(out, "solver.kernel=reference", "output.checkpoint.keep=5", "parallel.process_grid=[1, 1, 1]")
     for line in ("solver.kernel auto -> reference", "output.checkpoint.keep 3 -> 5", "parallel.process_grid auto -> [1, 1, 1]"):
         assert f"  changed: {line}\n" in done.stdout

@@ -145,7 +145,7 @@ def test_a_stopped_run_goes_on(tmp_path):
     run.wait_until((tmp_path / "a {run} of $HOME" / "history.csv").exists, "no sweeps")
     run.send(signal.SIGTERM)
     code, _, err = run.end()
-    assert code == 75 and told(err, "; go on with:")[1] == ["isotherm", "run", *words, "--restart", "a {run} of $HOME"], err
+    assert code == 75 and told(err, "; resume with:")[1] == ["isotherm", "run", *words, "--restart", "a {run} of $HOME"], err
 
 
 def test_a_study_is_started_and_goes_on(tmp_path):

@@ -211,7 +211,7 @@ def test_ranks_that_a_launcher_started_are_refused(folder):
                                     "'grid.cells=[11, 16, 20]'")
 
 
-def test_what_can_run_nowhere_is_told(folder):
+def test_what_can_run_nowhere_is_reported(folder):
     done = isotherm("compare", "deck.yaml", *QUICK, "--axes", "kernel", "--ranks", 3, "--launcher", "no_launcher -n {ranks}", cwd=folder)
     assert (done.returncode, os.listdir(folder)) == (69, ["deck.yaml"])
     assert done.stderr.startswith("compare: no combination could be run; the first: cannot start 'no_launcher' ")

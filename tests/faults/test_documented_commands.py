@@ -119,7 +119,7 @@ def test_keys_and_values_that_are_named_are_the_decks(tmp_path):
         ran("check", deck, *words, "--ranks", 2, cwd=tmp_path, code={0, 69})  # 69: parallel.device=cuda without a GPU
 
 
-def test_symptoms_are_told_by_what_a_run_leaves(tmp_path):
+def test_symptoms_are_reported_by_what_a_run_leaves(tmp_path):
     """The second column: paths in run.json, titles of lines, figures of merit, calls, and messages in quotes."""
     write_deck(tmp_path, DECK.replace("{diffusivity: 1.0e-5}", "{diffusivity: 1.0e-5, conductivity: 2}"))
     text = ran("run", "deck.yaml", "output.every_steps=5", "output.diagnostics=10", ranks=2, cwd=tmp_path).stdout

@@ -30,7 +30,7 @@ def test_thread_numbers_that_make_no_sense(folder, text, problem):
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_more_ranks_than_cores_are_told(folder, ranks):
+def test_more_ranks_than_cores_are_reported(folder, ranks):
     environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     *launcher, program = command(ranks=ranks)
     one_core = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]  # launchers bind ranks in their own way

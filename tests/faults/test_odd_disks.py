@@ -80,7 +80,7 @@ def run_with(io_shim, folder, fault, *words, ranks=0, path=".hdf.part", code=0, 
 
 
 @pytest.mark.parametrize("ranks", [1, 4])
-def test_a_quota_is_told_before_a_byte_is_written(io_shim, tmp_path, ranks):
+def test_a_quota_is_reported_before_a_byte_is_written(io_shim, tmp_path, ranks):
     """Space is reserved twice per file, so the third call is the first of the second file."""
     done = run_with(io_shim, tmp_path, f"reserve:3:{errno.EDQUOT}", ranks=ranks, code=74)
     line, = [line for line in done.stderr.splitlines() if "no room" in line]
@@ -100,7 +100,7 @@ def test_short_writes_are_continued_and_without_a_fault_ompio_is_well(io_shim, t
 
 
 @pytest.mark.parametrize("interruption, ranks", [("EINTR", 0), ("EINTR", 2), ("EAGAIN", 2)])
-def test_interrupted_writes_are_repeated_or_told(io_shim, tmp_path, fingerprint, interruption, ranks):
+def test_interrupted_writes_are_repeated_or_reported(io_shim, tmp_path, fingerprint, interruption, ranks):
     """isotherm repeats its own writes; MPI-IO may give up, and then the run ends with the name of the file."""
     fault = f"write:1:{interruption}"
     run_with(io_shim, tmp_path, fault, "output={directory: out, snapshots: false}", ranks=ranks, path=".part")
@@ -152,7 +152,7 @@ def test_warn_goes_on_without_the_file(io_shim, tmp_path, fingerprint, ranks):
     out = tmp_path / "out"
     warnings = [line for line in done.stderr.splitlines() if LOST in line]
     assert [line.split(".hdf.part")[0] for line in warnings] == [f"warning: out/deck_000000{n}" for n in (20, 40)]
-    assert all(line.endswith("; the run goes on without it (output.on_error: warn)") for line in warnings)
+    assert all(line.endswith("; the run continues without it (output.on_error: warn)") for line in warnings)
     assert [name for name in snapshots(out) if "slice" not in name] == ["deck_00000000.hdf"]
     assert len(list(out.glob("deck_slice_z12_*.hdf"))) == 5 and not list(out.glob("*.part"))
     assert "deck_00000020" not in (out / "deck.hdf.series").read_text()
@@ -215,7 +215,7 @@ def stall(clock, io_shim, folder, fault, ranks, *words, **environment):
 
 
 @pytest.mark.parametrize("fault, ranks", [("write:1", 1), ("write:1", 2), ("fsync:1", 2), ("rename:1", 1)])
-def test_a_stall_is_told_by_phase_and_seconds(clock, io_shim, tmp_path, fault, ranks):
+def test_a_stall_is_reported_by_phase_and_seconds(clock, io_shim, tmp_path, fault, ranks):
     write_deck(tmp_path)
     stall(clock, io_shim, tmp_path, fault, ranks)
     assert not list((tmp_path / "out").glob("*.hdf"))

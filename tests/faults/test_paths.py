@@ -77,7 +77,7 @@ def test_a_finished_run_is_replaced_on_request_alone(work):
 def test_where_a_checkpoint_is_a_run_is_gone_on_with(work):
     run(work, "output.directory=out", "output.checkpoint.every_steps=5")
     (work / "other.yaml").write_text(BASE_DECK)
-    offers = "; go on with that run by --restart latest, replace it with output.overwrite=true"
+    offers = "; resume that run with --restart latest, replace it with output.overwrite=true"
     assert offers in run(work, "output.directory=out", code=73).stderr
     other = run(work, "output.directory=out", deck="other.yaml", code=73)
     assert "); replace it with output.overwrite=true" in other.stderr  # the checkpoints belong to the other deck

@@ -91,7 +91,7 @@ def test_the_rest_is_the_same_on_other_ranks(whole, tmp_path, stopped_at):
     ):
         folder = stopped_at("whole", f"rest_{ranks}", sweep)
         done = run(tmp_path, f"output.directory={folder.name}", *words, "--restart", "latest", ranks=ranks)
-        assert f"going on from {folder.name}/deck_{sweep:08}.checkpoint.hdf, sweep {sweep}" in done.stdout
+        assert f"resuming from {folder.name}/deck_{sweep:08}.checkpoint.hdf, sweep {sweep}" in done.stdout
         expect_same_run(tmp_path / "whole", folder)
         assert record(folder)["performance"]["sweeps"] == 60 - sweep
 
@@ -160,7 +160,7 @@ def test_a_failed_verification_stays_one(tmp_path):
     assert done.stdout.endswith("RESULT: FAILED\n") and (written["exit_code"], written["verification"]["verdict"]) == (76, "failed")
     assert written["verification"]["max_error_K"] > 1e-9
     done = run(tmp_path, "output.directory=out", "--restart", "latest", code=76)
-    assert "is of sweep 20, where the run has ended (at 20) and FAILED its verification (run.json); go on with" in done.stdout
+    assert "is of sweep 20, where the run has ended (at 20) and FAILED its verification (run.json); continue with" in done.stdout
     run(tmp_path, "output.directory=out", "verify.tolerance=1", "--restart", "latest")
     (tmp_path / "out" / "run.json").unlink()  # then the earlier verification is unknown
     run(tmp_path, "output.directory=out", "--restart", "latest")

@@ -12,7 +12,7 @@ from job import Job
 from program import kill_all, ran, ranks_of
 from runs import cells, checkpoints, expect_same_answer, expect_whole_files, record, sweep_of
 
-STOPPED = re.compile(r"stopped by (.+) at sweep (\d+); go on with: isotherm run deck\.yaml.* --restart out\n")
+STOPPED = re.compile(r"stopped by (.+) at sweep (\d+); resume with: isotherm run deck\.yaml.* --restart out\n")
 
 
 def expect_to_go_on(folder, words=(), ranks=0):

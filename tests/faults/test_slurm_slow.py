@@ -101,7 +101,7 @@ def expect_to_end_as_if_never_stopped(slurm, job, codes):
     end = job.newest() + 500
     (job.folder / "end").write_text(f"{end}\n")
     slurm.wait(job.number)
-    assert job.code() == codes and "going on from out/deck_" in job.said(), job.said()
+    assert job.code() == codes and "resuming from out/deck_" in job.said(), job.said()
     ran("run", "deck.yaml", f"problem.steps={end}", "output.directory=whole", cwd=job.folder)
     expect_same_answer(job.folder / "whole", job.out)
 

@@ -105,7 +105,7 @@ def test_a_task_is_a_case_and_the_last_job_collects(work, queue):
         assert case.stderr == "" and f"[1/1] {name}: done" in case.stdout
     assert not (out / "study.csv").exists()
     last = start(out / "study_collect.sbatch", 1, code=75)  # c has not finished
-    assert "3 of 4 cases finished; go on with: isotherm study deck.yaml" in last.stderr
+    assert "3 of 4 cases finished; resume with: isotherm study deck.yaml" in last.stderr
     assert states(out) == {"a": "done", "b": "done", "c": "not started", "d": "done"}
     assert rows(out)["b"]["ranks"] == "2" and len(collected(out)["cases"][1]["run"]["ranks"]) == 2
 

@@ -61,7 +61,7 @@ def test_each_tool_starts_from_the_build_tree(tool):
     assert tool in ran(tool, "--help").stdout.split("\n")[0]
 
 
-def test_a_tool_that_is_missing_is_told_in_one_line(alone, own):
+def test_a_tool_that_is_missing_is_reported_in_one_line(alone, own):
     done = call(alone, "study", "deck.yaml")
     assert (done.returncode, done.stdout) == (69, "")
     assert done.stderr.startswith(f"isotherm: the tool isotherm-study is not installed (it is neither next to '{alone}' nor on PATH); ")
@@ -69,7 +69,7 @@ def test_a_tool_that_is_missing_is_told_in_one_line(alone, own):
     assert "unknown subcommand 'stduy'; use one of run, check, " in call(alone, "stduy").stderr
 
 
-def test_a_python_or_a_package_that_is_missing_is_told_in_one_line_and_a_study_needs_none(tmp_path):
+def test_a_python_or_a_package_that_is_missing_is_reported_in_one_line_and_a_study_needs_none(tmp_path):
     done = ran("study", "deck.yaml", ISOTHERM_PYTHON="/no/python3", code=69)
     assert done.stderr.startswith("isotherm study: there is no /no/python3; install Python 3.9 or newer")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "pure"], check=True)
@@ -83,7 +83,7 @@ def test_a_python_or_a_package_that_is_missing_is_told_in_one_line_and_a_study_n
 
 @pytest.mark.parametrize("words", [["study"], ["study", "a.yaml", "--frob"], ["study", "a.yaml", "--jobs", "0"],
                                    ["study", "a.yaml", "--collect", "--dry-run"]])
-def test_wrong_words_for_a_study_are_told_in_one_line(words):
+def test_wrong_words_for_a_study_are_reported_in_one_line(words):
     done = ran(*words, code=2)
     assert done.stderr.startswith("isotherm: ") and done.stderr.endswith("; see isotherm study --help\n")
     assert done.stderr.count("\n") == 1

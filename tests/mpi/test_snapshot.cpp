@@ -32,9 +32,9 @@ namespace isotherm {
 namespace {
 
 // Without a working MPI-IO, rank 0 gathers the cells and reports it; the same tests must pass.
-std::vector<std::string> remarks_here() {
-  const std::string remark = choose_way_to_write(Communicator::world(), "/tmp").remark;
-  return remark.empty() ? std::vector<std::string>{} : std::vector<std::string>{remark};
+std::vector<std::string> warnings_here() {
+  const std::string warning = choose_way_to_write(Communicator::world(), "/tmp").warning;
+  return warning.empty() ? std::vector<std::string>{} : std::vector<std::string>{warning};
 }
 
 class FilesOfAll : public testing::Test {
@@ -120,7 +120,7 @@ TEST_F(Snapshot, HoldsEveryCellAtItsPlace) {
       world_.all_reduce(fingerprint_on_disk(path, subdomain(), cells_, Precision::fp64, 100), ReduceOp::sum),
       whole_fingerprint<double>());
   folder_.expect_names({"test.hdf.series", "test.xmf", "test_00000012.hdf"});
-  EXPECT_EQ(to.remarks(), remarks_here());  // space is reserved, writes are collective
+  EXPECT_EQ(to.warnings(), warnings_here());  // space is reserved, writes are collective
   expect_same_bytes(to);
 }
 
@@ -247,7 +247,7 @@ TEST_F(SnapshotCompressed, HoldsEveryCellForEveryProcessGrid) {
                         slab_bytes);
       const std::string path = write<double>(to, ++sweep, grid);
       expect_cells<double>(path);
-      EXPECT_EQ(to.remarks(), remarks_here());  // collective
+      EXPECT_EQ(to.warnings(), warnings_here());  // collective
       const DatasetReader reader(path, temperature_dataset);
       EXPECT_EQ(reader.chunk(), (Int3{66, 35, 66}));
       EXPECT_LT(reader.stored_bytes(), cells_.product() * 8 / 4);

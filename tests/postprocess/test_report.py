@@ -461,7 +461,7 @@ def test_too_many_lines_are_a_table(tmp_path, refused):
 
 @pytest.mark.parametrize("state, code, badge", [("stopped", 75, "STOPPED"), ("not started", None, "STOPPED"),
                                                 ("not converged", 10, "NOT CONVERGED"), ("failed", 70, "FAIL")])
-def test_a_state_is_told(tmp_path, state, code, badge):
+def test_a_state_is_reported(tmp_path, state, code, badge):
     found = made([{"a": n} for n in range(3)], tmp_path / "study")
 
     def change(record):

@@ -9,7 +9,7 @@ from isotherm_tools import scaling
 from isotherm_tools import scaling_model as model
 from isotherm_tools.__main__ import main
 from isotherm_tools.program import Failure
-from isotherm_tools.scaling import RunRecord, Wishes
+from isotherm_tools.scaling import RunRecord, ModelInputs
 from isotherm_tools.scaling_model import BETWEEN, INSIDE, Costs, Layout, Machine, Method, Wire
 from program import write_script
 from scaling_runs import GB, US, WIRES, series_of, strong_series, write_run
@@ -131,7 +131,7 @@ def test_measured_speedup_and_efficiency(strong):
 
 def test_weak_by_the_cells_a_rank(tmp_path):
     runs = [write_run(tmp_path, ranks, step, (64, 64, 64 * ranks)) for ranks, step in ((1, 1e-4), (2, 1.25e-4))]
-    series = series_of(runs, Wishes(ranks=(16,), ranks_a_host=16, inside_bandwidth=GB, inside_latency=0.0))
+    series = series_of(runs, ModelInputs(ranks=(16,), ranks_per_host=16, inside_bandwidth=GB, inside_latency=0.0))
     assert series.kind == "weak"
     assert measured(series, "efficiency") == pytest.approx([1, 0.8])
     assert measured(series, "speedup") == pytest.approx([1, 1.6])
@@ -170,30 +170,30 @@ def test_predicted_beside_measured(strong):
 
 
 def test_costs_as_wished_and_a_norm_that_is_not_fused_grows_with_the_block(strong, tmp_path):
-    for wishes, costs in ((Wishes(launch=100 * US), (162e-6 / 64**3, 100 * US, 100 * US, 0)),
-                          (Wishes(cell_time="copy"), (16 / 4e12, 0, 100 * US, 0))):
-        assert scaling.costs_of(RunRecord(strong[1]), wishes) == pytest.approx(costs)
+    for inputs, costs in ((ModelInputs(launch=100 * US), (162e-6 / 64**3, 100 * US, 100 * US, 0)),
+                          (ModelInputs(cell_time="copy"), (16 / 4e12, 0, 100 * US, 0))):
+        assert scaling.costs_of(RunRecord(strong[1]), inputs) == pytest.approx(costs)
     run = RunRecord(write_run(tmp_path, 1, 1e-3, method={"reduction": "cub"}))
-    assert scaling.costs_of(run, Wishes())[2:] == (0.0, pytest.approx(100 * US / 64**3))
+    assert scaling.costs_of(run, ModelInputs())[2:] == (0.0, pytest.approx(100 * US / 64**3))
     run = RunRecord(write_run(tmp_path, 1, 1e-3, residual={"checks": 0}))
-    assert scaling.costs_of(run, Wishes())[2:] == (0.0, 0.0)
-    assert scaling.method_of(run, Wishes()).check_interval == math.inf
+    assert scaling.costs_of(run, ModelInputs())[2:] == (0.0, 0.0)
+    assert scaling.method_of(run, ModelInputs()).check_interval == math.inf
 
 
 def test_cells_that_neighbours_compute_too_are_no_cells_more(tmp_path):
     """Halo width 2 on two ranks, periodic in z: sweeps of 32 and 34 planes, for every 64 planes of results."""
     record = RunRecord(write_run(tmp_path, 2, 1e-3, method={"halo_width": 2}))
-    assert scaling.costs_of(record, Wishes()).cell == pytest.approx((1e-3 - US) / 2 / (33 * 64**2))
+    assert scaling.costs_of(record, ModelInputs()).cell == pytest.approx((1e-3 - US) / 2 / (33 * 64**2))
 
 
-@pytest.mark.parametrize("ranks, changes, wishes, method", [
-    (2, {}, Wishes(), (8, 1, True, 100)),
-    (2, {"method": {"overlap": "off", "halo_width": 3}, "grid": {"precision": "fp32"}}, Wishes(), (4, 3, False, 100)),
-    (2, {}, Wishes(halo_width=2, overlap=False, check_interval=7), (8, 2, False, 7)),
-    (1, {}, Wishes(), (8, 1, True, 100)),  # one rank has nothing to overlap; several would
-    (1, {"ranks": [{"host": "a", "backend": "cpu", "device": "CPU"}]}, Wishes(), (8, 1, False, 100))])
-def test_method_of_a_run(tmp_path, ranks, changes, wishes, method):
-    assert scaling.method_of(RunRecord(write_run(tmp_path, ranks, 1e-3, **changes)), wishes) == method
+@pytest.mark.parametrize("ranks, changes, inputs, method", [
+    (2, {}, ModelInputs(), (8, 1, True, 100)),
+    (2, {"method": {"overlap": "off", "halo_width": 3}, "grid": {"precision": "fp32"}}, ModelInputs(), (4, 3, False, 100)),
+    (2, {}, ModelInputs(halo_width=2, overlap=False, check_interval=7), (8, 2, False, 7)),
+    (1, {}, ModelInputs(), (8, 1, True, 100)),  # one rank has nothing to overlap; several would
+    (1, {"ranks": [{"host": "a", "backend": "cpu", "device": "CPU"}]}, ModelInputs(), (8, 1, False, 100))])
+def test_method_of_a_run(tmp_path, ranks, changes, inputs, method):
+    assert scaling.method_of(RunRecord(write_run(tmp_path, ranks, 1e-3, **changes)), inputs) == method
 
 
 FAST, SLOW = {"bandwidth_bytes_per_s": 300e9, "latency_s": 5e-6}, {"bandwidth_bytes_per_s": 20e9, "latency_s": 9e-6}
@@ -221,28 +221,28 @@ def test_wires_are_the_median_of_the_largest_run_unless_given(tmp_path):
         return RunRecord(write_run(tmp_path, ranks, 1e-3, hosts=hosts, halo={"links": links}))
 
     runs = [record(4, (1e9, 1e-6), (3e9, 2e-6), (2e9, 9e-6)), record(2, (9e9, 1e-6)), record(8)]
-    machine = scaling.machine_of(runs, Wishes())
+    machine = scaling.machine_of(runs, ModelInputs())
     assert machine == (8, Wire(2e-6, 2e9), None, 0.0)
-    machine = scaling.machine_of(runs, Wishes(inside_latency=0.0, ranks_a_host=2, between_latency=1.0, overhead=US))
+    machine = scaling.machine_of(runs, ModelInputs(inside_latency=0.0, ranks_per_host=2, between_latency=1.0, overhead=US))
     assert machine == (2, Wire(0.0, 2e9), None, US)
-    machine = scaling.machine_of([*runs, record(8, (4e9, 7e-6), hosts=2)], Wishes())
+    machine = scaling.machine_of([*runs, record(8, (4e9, 7e-6), hosts=2)], ModelInputs())
     assert machine == (8, Wire(2e-6, 2e9), Wire(7e-6, 4e9), 0.0)
 
 
-@pytest.mark.parametrize("wishes, known, note", [
-    (Wishes(), [1], "no prediction from 2 ranks on (the wires within a host are unknown); "),
+@pytest.mark.parametrize("inputs, known, note", [
+    (ModelInputs(), [1], "no prediction from 2 ranks on (the wires within a host are unknown); "),
     (WIRES._replace(between_latency=None), [1, 2, 4], "no prediction from 8 ranks on (the wires between hosts are unknown); "),
     (WIRES._replace(halo_width=16), [1, 2, 4, 8, 16, 32, 64], "no prediction for 128, 256, 512, 1024, 2048, 4096 ranks ("),
     (WIRES._replace(halo_width=16), [1, 2, 4, 8, 16, 32, 64], "predicted for halo width 16, measured at 1")])
-def test_what_cannot_be_predicted_is_said(strong, wishes, known, note):
-    series = series_of(strong, wishes)
+def test_what_cannot_be_predicted_is_said(strong, inputs, known, note):
+    series = series_of(strong, inputs)
     assert [row.ranks for row in series.rows if row.predicted] == known
     assert [row.ranks for row in series.rows if row.measured] == [1, 2, 4]
     assert any(each.startswith(note) for each in series.notes)
 
 
 def test_without_a_prediction_of_the_smallest_run_there_is_none(strong):
-    series = series_of([strong[0], strong[2]], Wishes())
+    series = series_of([strong[0], strong[2]], ModelInputs())
     assert predicted(series, "step") == [None, None]
     assert len(series.notes) == 1 and series.notes[0].startswith("no prediction, for the run that all is compared with has none (")
 
@@ -341,7 +341,7 @@ def test_dots_and_lines_stand_where_the_figures_are(strong, tmp_path):
 
 def test_ideal_of_weak_scaling_is_level_and_nothing_predicted_is_no_line(tmp_path):
     runs = [write_run(tmp_path, ranks, 1e-4, (64, 64, 64 * ranks), name=r"a$\foo$b") for ranks in (2, 4)]
-    figure = scaling.scaling_figure(series_of(runs, Wishes()))
+    figure = scaling.scaling_figure(series_of(runs, ModelInputs()))
     figure.draw_without_rendering()  # dollar signs in a name are not a formula
     above, below = figure.axes
     assert list(line_of(above, "ideal")[1]) == pytest.approx([0.1, 0.1])

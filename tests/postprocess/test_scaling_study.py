@@ -108,7 +108,7 @@ def test_the_record_is_read(study, capsys):
     assert main(["scaling", *map(str, runs)]) == 0 and capsys.readouterr().out.startswith("weak scaling of ranks-1_precision-fp64: ")
     for ranks, run, content in zip((1, 2), runs, runs_of(study)):
         record = RunRecord(run)
-        assert (record.ranks, record.ranks_a_host, record.cells) == (ranks, ranks, (17, 13, 15 * ranks))
+        assert (record.ranks, record.ranks_per_host, record.cells) == (ranks, ranks, (17, 13, 15 * ranks))
         assert list(record.parts) == content["decomposition"]["process_grid"] and record.periodic == (False, True, False)
         assert (record.problem, record.kernel, record.fused_norm, record.halo_width) == ("transient", "reference", False, 1)
         assert (record.sweeps, record.step) == (4, content["performance"]["step_s"])

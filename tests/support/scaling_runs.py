@@ -3,10 +3,10 @@
 import json
 import math
 
-from isotherm_tools.scaling import RunRecord, Wishes, scaling_series
+from isotherm_tools.scaling import RunRecord, ModelInputs, scaling_series
 
 US, GB = 1e-6, 1e9
-WIRES = Wishes(inside_bandwidth=GB, inside_latency=5 * US, between_bandwidth=GB / 2, between_latency=10 * US)
+WIRES = ModelInputs(inside_bandwidth=GB, inside_latency=5 * US, between_bandwidth=GB / 2, between_latency=10 * US)
 
 
 def write_run(folder, count, step, cells=(64, 64, 64), hosts=1, **changes):
@@ -44,5 +44,5 @@ def strong_series(folder):
     return [write_run(folder, count, 263 * US / count / share) for count, share in ((4, 0.8), (1, 1.0), (2, 0.9))]
 
 
-def series_of(runs, wishes=WIRES):
-    return scaling_series([RunRecord(run) for run in runs], wishes)
+def series_of(runs, inputs=WIRES):
+    return scaling_series([RunRecord(run) for run in runs], inputs)

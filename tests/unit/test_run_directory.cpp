@@ -236,7 +236,7 @@ TEST(Checkpoints, AreFoundByTheirNamesAndSetAside) {
     test::write_file(folder / name, "");
   EXPECT_EQ(find_checkpoints(folder.path(), "plate"), (Sweeps{100, 20}));
   EXPECT_EQ(find_checkpoints(folder / "nowhere", "plate"), Sweeps{});
-  set_aside_later(folder.path(), "plate", 30);
+  back_up_later(folder.path(), "plate", 30);
   EXPECT_EQ(find_checkpoints(folder.path(), "plate"), Sweeps{20});
   EXPECT_EQ(std::ranges::count(folder.names(), "plate_00000100.checkpoint.hdf.aside"), 1);
 }

@@ -267,7 +267,7 @@ TEST(History, LossIsOneWarning) {
     for (int sweep = 0; sweep < 5000; ++sweep) history.add({sweep, 0, 1, 1, 0});
     history.finish();
     EXPECT_EQ(console.warnings(),
-              std::vector{fmt::format("'{}' cannot be written ({}); the run goes on without its history",
+              std::vector{fmt::format("'{}' cannot be written ({}); the run continues without its history",
                                       path, why)});
   }
 }

@@ -7,7 +7,7 @@
 
 #include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
-#include "physics/material_painter.hpp"
+#include "physics/region_materials.hpp"
 #include "physics/step_limits.hpp"
 #include "support/decks.hpp"
 #include "support/repeat.hpp"
@@ -47,11 +47,11 @@ Config any_body(Random& random) {
 // The reference: the formula for each face of each cell, without classes.
 StepLimits brute_force(const Config& config) {
   StepLimits least;
-  MaterialPainter painter(config);
+  RegionMaterials regions(config);
   const GridAxes axes(config);
   const Int3 n = config.grid.cells;
   for_each_cell({{0, 0, 0}, n}, [&](Int3 cell) {
-    const NamedMaterial& own = material_of_number(config, painter.at(cell));
+    const NamedMaterial& own = material_of_number(config, regions.at(cell));
     if (own.is_void()) return;
     double stable = 0, monotone = 0;  // W/(m^3 K)
     for (int i = 0; i < face_count; ++i) {
@@ -69,7 +69,7 @@ StepLimits brute_force(const Config& config) {
         continue;
       }
       next[axis] = (next[axis] + n[axis]) % n[axis];
-      const NamedMaterial& other = material_of_number(config, painter.at(next));
+      const NamedMaterial& other = material_of_number(config, regions.at(next));
       double resistance = 0;
       if (other.is_void())
         resistance = 1 / other.coefficient.value_or(0);

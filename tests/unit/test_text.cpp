@@ -377,89 +377,90 @@ TEST(Progress, WhatIsSaidTakesTheBarAwayAndSoDoesItsEnd) {
 // The estimated time left.
 
 // One second per call.
-void sweep_on(Pace& pace, std::int64_t& sweep, double& second, int looks, std::int64_t sweeps_a_look) {
-  for (int i = 0; i < looks; ++i) pace.reached(sweep += sweeps_a_look, second += 1);
+void sweep_on(ProgressRate& rate, std::int64_t& sweep, double& second, int looks,
+              std::int64_t sweeps_a_look) {
+  for (int i = 0; i < looks; ++i) rate.reached(sweep += sweeps_a_look, second += 1);
 }
 
-TEST(Pace, TellsTheEndOfARunOfDaysAtItsBeginning) {
-  Pace pace;
-  pace.reached(0, 3.0);
-  EXPECT_FALSE(pace.sweeps_per_second());
-  EXPECT_EQ(eta_text(pace.forecast(10'000'000, {})), "unknown");
-  pace.reached(10, 3.1);
-  EXPECT_EQ(eta_text(pace.forecast(10'000'000, {})), "unknown");  // too few sweeps so far
-  pace.reached(100, 4.0);
-  EXPECT_DOUBLE_EQ(*pace.sweeps_per_second(), 100);
-  EXPECT_EQ(eta_text(pace.forecast(10'000'000, {})), "1 d 03 h");
-  EXPECT_EQ(eta_text(pace.forecast(100 + 3'723 * 100, {})), "1 h 02 min");
-  EXPECT_EQ(eta_text(pace.forecast(100, {})), "0 s");
-  Pace restarted;  // the time before the restart is unknown
+TEST(ProgressRate, TellsTheEndOfARunOfDaysAtItsBeginning) {
+  ProgressRate rate;
+  rate.reached(0, 3.0);
+  EXPECT_FALSE(rate.sweeps_per_second());
+  EXPECT_EQ(eta_text(rate.forecast(10'000'000, {})), "unknown");
+  rate.reached(10, 3.1);
+  EXPECT_EQ(eta_text(rate.forecast(10'000'000, {})), "unknown");  // too few sweeps so far
+  rate.reached(100, 4.0);
+  EXPECT_DOUBLE_EQ(*rate.sweeps_per_second(), 100);
+  EXPECT_EQ(eta_text(rate.forecast(10'000'000, {})), "1 d 03 h");
+  EXPECT_EQ(eta_text(rate.forecast(100 + 3'723 * 100, {})), "1 h 02 min");
+  EXPECT_EQ(eta_text(rate.forecast(100, {})), "0 s");
+  ProgressRate restarted;  // the time before the restart is unknown
   restarted.reached(900'000, 0);
   restarted.reached(900'010, 1);
   EXPECT_EQ(eta_text(restarted.forecast(1'000'000, {})), "2 h 46 min");
-  Pace still;  // a stopped clock does not divide by zero
+  ProgressRate still;  // a stopped clock does not divide by zero
   for (int sweep = 0; sweep < 5; ++sweep) still.reached(sweep, 7);
   EXPECT_FALSE(still.sweeps_per_second());
   EXPECT_EQ(eta_text(still.forecast(10, {})), "unknown");
 }
 
-TEST(Pace, ForgetsInMinutes) {
-  Pace pace;
+TEST(ProgressRate, ForgetsInMinutes) {
+  ProgressRate rate;
   std::int64_t sweep = 0;
   double second = 0;
-  pace.reached(sweep, second);
-  sweep_on(pace, sweep, second, 36'000, 100);  // ten hours
-  EXPECT_NEAR(*pace.sweeps_per_second(), 100, 1e-9);
-  sweep_on(pace, sweep, second, 600, 50);  // another job slows it down
-  EXPECT_NEAR(*pace.sweeps_per_second(), 50, 1);
-  EXPECT_NEAR(*pace.forecast(sweep + 50'000, {}).seconds, 1000, 20);
+  rate.reached(sweep, second);
+  sweep_on(rate, sweep, second, 36'000, 100);  // ten hours
+  EXPECT_NEAR(*rate.sweeps_per_second(), 100, 1e-9);
+  sweep_on(rate, sweep, second, 600, 50);  // another job slows it down
+  EXPECT_NEAR(*rate.sweeps_per_second(), 50, 1);
+  EXPECT_NEAR(*rate.forecast(sweep + 50'000, {}).seconds, 1000, 20);
 }
 
 // The slowest mode decays by a constant factor per sweep; the earlier modes decay faster.
-TEST(Pace, SteadyRunEndsWhereItsResidualMeetsTheTolerance) {
-  Pace pace;
+TEST(ProgressRate, SteadyRunEndsWhereItsResidualMeetsTheTolerance) {
+  ProgressRate rate;
   const auto residual = [](std::int64_t sweep) {
     return std::exp(-1e-3 * static_cast<double>(sweep)) + 50 * std::exp(-1e-1 * static_cast<double>(sweep));
   };
-  pace.reached(0, 0);
-  EXPECT_EQ(eta_text(pace.forecast(100'000, 1e-6)), "unknown");
-  pace.checked(1, residual(1));
-  pace.reached(100, 1);
-  EXPECT_EQ(eta_text(pace.forecast(100'000, 1e-6)), "unknown, < 16 min 39 s");
+  rate.reached(0, 0);
+  EXPECT_EQ(eta_text(rate.forecast(100'000, 1e-6)), "unknown");
+  rate.checked(1, residual(1));
+  rate.reached(100, 1);
+  EXPECT_EQ(eta_text(rate.forecast(100'000, 1e-6)), "unknown, < 16 min 39 s");
   for (std::int64_t sweep = 100; sweep <= 4000; sweep += 100) {
-    pace.checked(sweep, residual(sweep));
-    pace.reached(sweep, static_cast<double>(sweep) / 100);
+    rate.checked(sweep, residual(sweep));
+    rate.reached(sweep, static_cast<double>(sweep) / 100);
   }
   const double expected = (std::log(1e6) / 1e-3 - 4000) / 100;
-  EXPECT_NEAR(*pace.forecast(100'000, 1e-6).seconds, expected, 0.05 * expected);
-  EXPECT_FALSE(pace.forecast(100'000, 1e-6).misses_tolerance);
-  EXPECT_EQ(eta_text(pace.forecast(10'000, 1e-6)), "1 min 00 s, unconverged");
-  EXPECT_EQ(eta_text(pace.forecast(10'000, 0.0)), "unknown, < 1 min 00 s");
+  EXPECT_NEAR(*rate.forecast(100'000, 1e-6).seconds, expected, 0.05 * expected);
+  EXPECT_FALSE(rate.forecast(100'000, 1e-6).misses_tolerance);
+  EXPECT_EQ(eta_text(rate.forecast(10'000, 1e-6)), "1 min 00 s, unconverged");
+  EXPECT_EQ(eta_text(rate.forecast(10'000, 0.0)), "unknown, < 1 min 00 s");
 }
 
 // A temperature step at a boundary: the residual first decays as 1/sweeps, and finally by the slowest mode.
-TEST(Pace, IsHonestFromItsFirstFigureWhereTheSlowestModeIsKnown) {
+TEST(ProgressRate, IsHonestFromItsFirstFigureWhereTheSlowestModeIsKnown) {
   const double slowest = 1e-5;
   const auto residual = [&](std::int64_t sweep) {
     const double n = static_cast<double>(sweep);
     return n * slowest < 1 ? 1 / n : slowest * std::exp(1 - slowest * n);
   };
   const double end = 1e5 * (1 + std::log(10.0));  // sweep at which the residual is 1e-6
-  Pace pace(slowest), ignorant;
-  pace.checked(1, residual(1));
-  pace.reached(0, 0);
-  pace.reached(100, 1);
-  EXPECT_FALSE(pace.forecast(100'000'000, 1e-6).seconds);  // one residual gives only an upper bound
-  EXPECT_NEAR(*pace.forecast(100'000'000, 1e-6).most, std::log(1e6) / slowest / 100, 2);
+  ProgressRate rate(slowest), ignorant;
+  rate.checked(1, residual(1));
+  rate.reached(0, 0);
+  rate.reached(100, 1);
+  EXPECT_FALSE(rate.forecast(100'000'000, 1e-6).seconds);  // one residual gives only an upper bound
+  EXPECT_NEAR(*rate.forecast(100'000'000, 1e-6).most, std::log(1e6) / slowest / 100, 2);
   ignorant.checked(1, residual(1));
   ignorant.reached(0, 0);
   for (std::int64_t sweep = 100; sweep < 300'000; sweep += 100) {
-    for (Pace* each : {&pace, &ignorant}) {
+    for (ProgressRate* each : {&rate, &ignorant}) {
       each->checked(sweep, residual(sweep));
       each->reached(sweep, static_cast<double>(sweep) / 100);
     }
     const double left = (end - static_cast<double>(sweep)) / 100;
-    const Forecast forecast = pace.forecast(100'000'000, 1e-6);
+    const Forecast forecast = rate.forecast(100'000'000, 1e-6);
     ASSERT_GT(*forecast.seconds, 0.9 * left) << sweep;
     ASSERT_LT(*forecast.seconds, 1.1 * left) << sweep;
     if (sweep == 100) {
@@ -468,16 +469,16 @@ TEST(Pace, IsHonestFromItsFirstFigureWhereTheSlowestModeIsKnown) {
   }
 }
 
-TEST(Pace, ResidualThatDoesNotFallTellsNoEnd) {
-  Pace pace;
-  pace.reached(0, 0);
+TEST(ProgressRate, ResidualThatDoesNotFallTellsNoEnd) {
+  ProgressRate rate;
+  rate.reached(0, 0);
   for (const auto& [sweep, residual] : {std::pair{100, 1.0}, {200, 1.0}, {300, 1.5}, {300, 1e-9}})
-    pace.checked(sweep, residual);  // the last sweep is repeated and must be ignored
-  pace.reached(300, 3);
-  EXPECT_EQ(eta_text(pace.forecast(600, 1e-6)), "unknown, < 3.00 s");
-  pace.checked(400, 0);
-  pace.checked(500, std::numeric_limits<double>::quiet_NaN());
-  EXPECT_EQ(eta_text(pace.forecast(600, 1e-6)), "unknown, < 3.00 s");
+    rate.checked(sweep, residual);  // the last sweep is repeated and must be ignored
+  rate.reached(300, 3);
+  EXPECT_EQ(eta_text(rate.forecast(600, 1e-6)), "unknown, < 3.00 s");
+  rate.checked(400, 0);
+  rate.checked(500, std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(eta_text(rate.forecast(600, 1e-6)), "unknown, < 3.00 s");
 }
 
 }  // namespace

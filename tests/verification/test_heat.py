@@ -156,7 +156,7 @@ def test_a_box_of_16_watts_has_16_watts_on_any_grid(tmp_path, cells, value):
     assert cells[0] != 20 or "domain       20 x 20 x 4 mm, cells of 1 x 1 x 1 mm" in done.stdout
 
 
-def test_a_source_partly_outside_the_domain_and_a_boundary_below_0_kelvin_are_told(tmp_path):
+def test_a_source_partly_outside_the_domain_and_a_boundary_below_0_kelvin_are_reported(tmp_path):
     deck = chip([10, 10, 4])
     deck["sources"][0] |= {"from": [0.019, 0.01, 0], "to": [0.021, 0.02, 0.004]}
     assert "only 50 % of its heat is inside the domain" in run(tmp_path, deck)[0].stderr

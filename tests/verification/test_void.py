@@ -428,7 +428,7 @@ def test_a_dataset_paints_what_shapes_do(tmp_path, kind):
     ({"file": "none.hdf"}, 66, ["none.hdf"]), ({"dataset": "/nothing"}, 65, ["no such dataset"]),
     ({"dataset": "/small"}, 65, ["expected shape (nz, ny, nx) = (12, 14, 21)"]), ({"dataset": "/real"}, 65, ["whole numbers"]),
     ({"map": {"1": "bord"}}, 65, ["regions.0.map.1", "board"]), ({"material": "bord"}, 65, ["regions.0.material", "board"]), ({"map": {"one": "board"}}, 65, ["no whole number"]),
-    ({"map": {}}, 65, ["paints nothing"])], ids=["file", "dataset", "shape", "real", "name", "other", "number", "empty"])
+    ({"map": {}}, 65, ["assigns no material"])], ids=["file", "dataset", "shape", "real", "name", "other", "number", "empty"])
 def test_what_is_wrong_of_a_dataset_is_said(tmp_path, change, code, words):
     deck = painted(tmp_path, shapes(METHODS["euler"]))
     deck["regions"][0].update(change)

@@ -42,13 +42,13 @@ __global__ void __launch_bounds__(tile_x* tile_y)
     const Pack<T> below = Pack<T>::load(at - in.pitch_z), above = Pack<T>::load(at + in.pitch_z);
     const Pack<T> s =
         scaled_source(c, source.empty() ? Pack<T>::all(c.heat) : Pack<T>::load(&source(x, y + r, z)));
-    const T before = at[-1], behind = at[cells];
+    const T x_lo = at[-1], x_hi = at[cells];
     Pack<T> value;
 #pragma unroll
     for (int i = 0; i < cells; ++i) {
       const Pack<T>& centre = row[r + 1];
-      value.v[i] = stencil_update(c, centre.v[i], i > 0 ? centre.v[i - 1] : before,
-                                  i < cells - 1 ? centre.v[i + 1] : behind, row[r].v[i], row[r + 2].v[i],
+      value.v[i] = stencil_update(c, centre.v[i], i > 0 ? centre.v[i - 1] : x_lo,
+                                  i < cells - 1 ? centre.v[i + 1] : x_hi, row[r].v[i], row[r + 2].v[i],
                                   below.v[i], above.v[i], s.v[i]);
     }
     T* to = &out(x, y + r, z);

@@ -40,21 +40,21 @@ class Collection:
 
     def __init__(self, deck):
         self.deck, self.rows, self.cases, self.scaled = deck, [], [], []
-        sections, looks = deck.sections, state.look_at(deck, deck.cases)
-        failed = [look.exit_code for look in looks if look.state == "failed"]
-        self.finished, self.failed = sum(look.is_finished for look in looks), len(failed)
+        sections, statuses = deck.sections, state.case_statuses(deck, deck.cases)
+        failed = [status.exit_code for status in statuses if status.state == "failed"]
+        self.finished, self.failed = sum(status.is_finished for status in statuses), len(failed)
         # Of the first case that failed; else: stopped; not converged; done. A case that ended by a signal, or with the code of a
         # launcher, has no exit code of isotherm.
         self.exit_code = (failed[0] if 1 < failed[0] < 128 else state.INTERNAL) if failed else \
-            state.STOPPED if self.finished < len(looks) else \
-            state.NOT_CONVERGED if any(look.state == "not converged" for look in looks) else state.DONE
+            state.STOPPED if self.finished < len(statuses) else \
+            state.NOT_CONVERGED if any(status.state == "not converged" for status in statuses) else state.DONE
         names = ["name", *deck.varied, "ranks", "state", "exit_code", *(OF_SCALING if deck.scaling else []), *OF_RUN,
                  *sections["report"], *([sections["sort"]] if sections["sort"] else [])]
         self.columns = list(dict.fromkeys(names))
         # Units of varied keys; the names of other columns contain their units.
         self.units = {key: unit for key in deck.varied if (unit := sections["keys"].get(key, {}).get("unit"))}
-        for case, look in zip(deck.cases, looks):
-            self.add(case, look)
+        for case, status in zip(deck.cases, statuses):
+            self.add(case, status)
         self.series = scaling_series(self.scaled)
         for series in self.series:
             first = deck.cases[series.members[0]]
@@ -79,13 +79,13 @@ class Collection:
                 {"label": series.label, "base": series.base_text, "disagreement": series.disagreement or None, "rows": series.rows}
                 for series in self.series]}} if deck.scaling else {})}
 
-    def add(self, case, look):
+    def add(self, case, status):
         # Results of an earlier deck are not those of this case.
-        run = {} if look.state == "changed" else state.run_record(case)
+        run = {} if status.state == "changed" else state.run_record(case)
         row = last_diagnostics(case.folder / "history.csv") if run else {}
         texts = {key: case.value_text(key) for key in self.deck.varied}
         settings = {key: text if as_number(text) is None else as_number(text) for key, text in texts.items()}
-        known = {"ranks": case.ranks, "state": look.state, "exit_code": look.exit_code, "message": look.message or None}
+        known = {"ranks": case.ranks, "state": status.state, "exit_code": status.exit_code, "message": status.message or None}
         row.update({name: value_at(run, path) for name, path in OF_RUN.items() if path})
         row.update({"name": case.name, **settings, **known})
         row.update({name: value_at(run, name) for name in self.columns if name not in row and "." in name})
@@ -98,8 +98,8 @@ class Collection:
             row["cells"] = extent_text(case.cells)
             numbers = {name: row[name] if is_number(row[name]) else None for name in ("step_s", "halo_hidden_percent", "sweeps")}
             self.scaled.append(SimpleNamespace(**{
-                "name": case.name, "series": case.series, "ranks": case.ranks, "state": look.state, "cells": tuple(case.cells),
-                "fingerprint": row["fingerprint"], **numbers, "step_s": numbers["step_s"] if look.is_finished else None}))
+                "name": case.name, "series": case.series, "ranks": case.ranks, "state": status.state, "cells": tuple(case.cells),
+                "fingerprint": row["fingerprint"], **numbers, "step_s": numbers["step_s"] if status.is_finished else None}))
         self.rows.append(row)
         self.cases.append({"name": case.name, "settings": settings, **known, "directory": str(case.folder), "values": None,
                            "run": run or None})

@@ -112,7 +112,7 @@ class Command:
             unit = "ranks" if scaling["unit"] == "ranks" else "GPUs with a rank each"
             text += (f"scaling         {scaling['kind']}, on {', '.join(map(str, scaling['counts']))} {unit}, "
                      f"{counted(scaling['repeats'], 'run')} of each\n")
-        text += aligned("lrrrrrl", plan_rows(deck, state.look_at(deck, deck.cases)), 2)
+        text += aligned("lrrrrrl", plan_rows(deck, state.case_statuses(deck, deck.cases)), 2)
         program.say(text + "".join(f"warning: {warning}\n" for warning in deck.warnings), needed=True)
         return state.DONE
 
@@ -126,7 +126,7 @@ class Command:
     def conclude(self, deck, collection, stopped_by):
         """Returns the exit code, or raises a failure that says what to do about the results of the cases."""
         cases = counted(len(deck.cases), "case")
-        finished = f"{collection.finished} of {cases} finished; go on with: {self.words()}"
+        finished = f"{collection.finished} of {cases} finished; resume with: {self.words()}"
         if stopped_by:
             raise Failure(state.STOPPED, f"stopped by {signal_name(stopped_by)} with {finished}")
         if collection.failed:
@@ -140,26 +140,26 @@ class Command:
         return collection.exit_code
 
 
-def plan_rows(deck, looks):
+def plan_rows(deck, statuses):
     return [["name", "ranks", "cells", "sweeps", "memory", "files", "state"], *(
         [case.name, str(case.ranks), extent_text(case.plan["cells"]), grouped(case.plan["sweeps"]),
-         human_bytes(case.plan["memory_bytes"]), human_bytes(case.plan["file_bytes"]), look.state]
-        for case, look in zip(deck.cases, looks))]
+         human_bytes(case.plan["memory_bytes"]), human_bytes(case.plan["file_bytes"]), status.state]
+        for case, status in zip(deck.cases, statuses))]
 
 
 def dry_run_text(deck, retry):
     """The text of a dry run with times, for which it measures the copy bandwidth of this host; starts no case, writes no file."""
-    looks = state.look_at(deck, deck.cases)
+    statuses = state.case_statuses(deck, deck.cases)
     cells = {}  # of the first case of each backend: the size of the arrays of the copy
     for case in deck.cases:
         cells.setdefault(case.plan["backend"], prod(case.plan["cells"]))
     answers = deck.ask([{"bandwidth": backend, "bytes": 8 * count} for backend, count in cells.items()])
     bandwidths = {backend: program.raise_error(answer)["bytes_per_s"] for backend, answer in zip(cells, answers)}
     times = {case.name: case.plan["traffic_bytes"] / bandwidths[case.plan["backend"]]
-             for case, look in zip(deck.cases, looks) if look.is_due(retry)}
+             for case, status in zip(deck.cases, statuses) if status.is_due(retry)}
     files = sum(case.plan["file_bytes"] for case in deck.cases if case.name in times)
     memory = max(case.plan["memory_bytes"] for case in deck.cases)
-    head, *rows = plan_rows(deck, looks)
+    head, *rows = plan_rows(deck, statuses)
     text = aligned("lrrrrrlr", [[*head, "time"], *([*row, human_duration(times[row[0]]) if row[0] in times else "-"] for row in rows)])
     text += (f"\n{len(times)} of {counted(len(deck.cases), 'case')} to run in {in_quotes(deck.directory)}: "
              f"{human_duration(sum(times.values()))} of sweeps, {human_bytes(files)} of files of the field, at most {human_bytes(memory)} "

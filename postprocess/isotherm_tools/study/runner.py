@@ -165,10 +165,10 @@ class Runner:
 
     def __init__(self, deck, jobs, retry, lock=None):
         self.deck, self.jobs, self.lock = deck, max(1, jobs), lock
-        looks = state.look_at(deck, deck.cases)
-        self.queue = deque(Job(i, deck.cases[i]) for i, look in enumerate(looks) if look.is_due(retry))
-        self.finished = sum(look.is_finished for look in looks)
-        self.failed_before = len(looks) - self.finished - len(self.queue)
+        statuses = state.case_statuses(deck, deck.cases)
+        self.queue = deque(Job(i, deck.cases[i]) for i, status in enumerate(statuses) if status.is_due(retry))
+        self.finished = sum(status.is_finished for status in statuses)
+        self.failed_before = len(statuses) - self.finished - len(self.queue)
         self.progress = Progress(sum(job.case.work for job in self.queue), len(self.queue), self.jobs)
         self.running, self.stopped_by = [], 0
 
@@ -222,13 +222,13 @@ class Runner:
                 self.queue.append(job)
                 continue
             # The present state: the other run in the folder may have finished the case, or left a checkpoint.
-            look, = state.look_at(self.deck, [job.case])
-            if look.is_finished:
-                self.tell(job.case, look, "", 0)
+            status, = state.case_statuses(self.deck, [job.case])
+            if status.is_finished:
+                self.tell(job.case, status, "", 0)
                 continue
-            if not look.has_checkpoint or look.state == "changed":
+            if not status.has_checkpoint or status.state == "changed":
                 job.resumes = False
-            self.start(job, look.has_files)
+            self.start(job, status.has_files)
 
     def start(self, job, has_files):
         case = job.case
@@ -299,22 +299,22 @@ class Runner:
             state.write_json(case.folder / "case.json", {
                 "schema": "isotherm-case", "schema_version": 1, "exit_code": code, "signal": by_signal,
                 "message": message or None, "ranks": case.ranks, "wall_s": wall, "deck": case.deck})
-        look, = state.look_at(self.deck, [case])
+        status, = state.case_statuses(self.deck, [case])
         # A checkpoint of the last sweep leaves nothing to do, and no record: the case is run again from its start.
-        if job.resumes and code == 0 and not look.is_finished and not self.stopped_by:
+        if job.resumes and code == 0 and not status.is_finished and not self.stopped_by:
             self.queue.append(Job(job.number, case, resumes=False))
             return
-        look.message = look.message or message
-        self.tell(case, look, by_signal or f"exit code {code}", wall)
+        status.message = status.message or message
+        self.tell(case, status, by_signal or f"exit code {code}", wall)
 
-    def tell(self, case, look, why, wall):
-        failed = look.state == "failed"
-        text = (f"{case.name}: {look.state}{f' ({why})' if failed else ''} after {human_duration(wall)}"
-                + (f": {escaped(look.message)}" if failed and look.message else ""))
+    def tell(self, case, status, why, wall):
+        failed = status.state == "failed"
+        text = (f"{case.name}: {status.state}{f' ({why})' if failed else ''} after {human_duration(wall)}"
+                + (f": {escaped(status.message)}" if failed and status.message else ""))
         if wall == 0 or self.stopped_by:
             self.progress.skipped(text, case.work)
         else:
-            self.progress.ended(text, case.work, wall, look.seconds_of_sweeps, self.running)
+            self.progress.ended(text, case.work, wall, status.seconds_of_sweeps, self.running)
 
 
 def last_words(case, said_before):

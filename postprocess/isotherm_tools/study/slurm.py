@@ -82,10 +82,10 @@ class Submission:
 
     def find_due(self):
         """The cases to submit: those that are due and not already in the queue."""
-        looks = state.look_at(self.deck, self.deck.cases)
-        due = [number for number, look in enumerate(looks) if look.is_due(self.retry)]
-        self.finished = sum(look.is_finished for look in looks)
-        self.failed = len(looks) - len(due) - self.finished
+        statuses = state.case_statuses(self.deck, self.deck.cases)
+        due = [number for number, status in enumerate(statuses) if status.is_due(self.retry)]
+        self.finished = sum(status.is_finished for status in statuses)
+        self.failed = len(statuses) - len(due) - self.finished
         submitted = {number: task for number in due if (task := read_submission(self.deck.cases[number]).get("task"))}
         # This user's tasks that wait or run, such as "123_4".
         queued = set(ask("squeue", f"--user={os.getuid()}", "--array", "--noheader",

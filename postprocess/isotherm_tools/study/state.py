@@ -25,7 +25,7 @@ MARK = "deck.resolved.yaml"  # file that marks the folder of a run: written firs
 
 
 @dataclass
-class Look:
+class CaseStatus:
     state: str = "not started"
     exit_code: int = None
     message: str = ""  # of the failure
@@ -67,8 +67,8 @@ def run_record(case):
     return with_new_names(read_json(case.folder / "run.json", VERSIONS["isotherm-run"]))
 
 
-def look_at(deck, cases):
-    """The looks of the cases. A single request to the program compares all decks that have changed."""
+def case_statuses(deck, cases):
+    """The statuses of the cases. A single request to the program compares all decks that have changed."""
     seen = []
     for case in cases:
         run, record = run_record(case), read_json(case.folder / "case.json", 1)
@@ -78,24 +78,24 @@ def look_at(deck, cases):
 
 
 def judge(deck, case, run, record, before):
-    look = Look(has_files=os.path.exists(case.folder / MARK))
-    look.has_checkpoint = bool(before) and any(case.folder.glob(f"{escape(case.name)}_[0-9]*.checkpoint.hdf"))
+    status = CaseStatus(has_files=os.path.exists(case.folder / MARK))
+    status.has_checkpoint = bool(before) and any(case.folder.glob(f"{escape(case.name)}_[0-9]*.checkpoint.hdf"))
     if not before:
-        return look
+        return status
     ranks = len(run["ranks"]) if typed(run, "ranks", list) else typed(record, "ranks", int)
-    look.changes = changes_since(deck, case, before, ranks)
-    look.exit_code, look.message = typed(run, "exit_code", int), typed(run, "message", str, "")
+    status.changes = changes_since(deck, case, before, ranks)
+    status.exit_code, status.message = typed(run, "exit_code", int), typed(run, "message", str, "")
     performance = typed(run, "performance", dict, {})
-    look.seconds_of_sweeps = (performance.get("sweeps") or 0) * (performance.get("step_s") or 0)
+    status.seconds_of_sweeps = (performance.get("sweeps") or 0) * (performance.get("step_s") or 0)
     last = typed(record, "exit_code", int)
     # The run ended before it wrote its record: run.json is missing, or is of the stopped run before it. An exit code of a launcher
     # after a signal has no meaning.
-    outlived = look.exit_code == STOPPED and last is not None and last != STOPPED and DATA <= last <= DIVERGED
-    if look.exit_code is None or outlived:  # exit code 0 without a record: there was nothing to do
-        look.exit_code, look.message = last if last != DONE else None, typed(record, "message", str, "")
+    outlived = status.exit_code == STOPPED and last is not None and last != STOPPED and DATA <= last <= DIVERGED
+    if status.exit_code is None or outlived:  # exit code 0 without a record: there was nothing to do
+        status.exit_code, status.message = last if last != DONE else None, typed(record, "message", str, "")
     states = {None: "interrupted", DONE: "done", NOT_CONVERGED: "not converged", STOPPED: "stopped"}
-    look.state = "changed" if look.changes else states.get(look.exit_code, "failed")
-    return look
+    status.state = "changed" if status.changes else states.get(status.exit_code, "failed")
+    return status
 
 
 def changes_since(deck, case, before, ranks):
@@ -110,9 +110,9 @@ def typed(record, key, kind, otherwise=None):
 
 def check_unchanged(deck):
     """Fails before any start if a folder holds a run of another deck that the study may not replace."""
-    changed = [f"{in_quotes(case.folder)}: holds a run of another deck ({', '.join(look.changes)}); replace it with "
+    changed = [f"{in_quotes(case.folder)}: holds a run of another deck ({', '.join(status.changes)}); replace it with "
                "output.overwrite=true, or choose another output.directory"
-               for case, look in zip(deck.cases, look_at(deck, deck.cases)) if look.state == "changed"]
+               for case, status in zip(deck.cases, case_statuses(deck, deck.cases)) if status.state == "changed"]
     if changed and not deck.overwrite:
         raise Failure(CANNOT_CREATE, "\n".join(shortened(changed, 5, " cases")))
 

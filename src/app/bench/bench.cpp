@@ -204,8 +204,8 @@ int bench(const CommandLine& command, const Communicator& world) {
   const Priority priority = options.subject == BenchSubject::halo ? Priority::high : Priority::normal;
   const Owned<Stream> stream = all_or_throw(world, [&] { return own_stream(*device, priority); });
   Sampler sampler(*device, stream, options.seconds);
-  std::vector<std::string> remarks;
-  const Bench bench{options, world, *device, *host, stream, sampler, remarks};
+  std::vector<std::string> warnings;
+  const Bench bench{options, world, *device, *host, stream, sampler, warnings};
   const std::vector<Int3> sizes = sizes_of(options, device->backend());
   all_or_throw(world, [&] {
     if (options.subject != BenchSubject::solve &&
@@ -228,10 +228,10 @@ int bench(const CommandLine& command, const Communicator& world) {
       record.entries.insert(record.entries.end(), entries.begin(), entries.end());
     }
   record.finished = utc_now();
-  record.warnings.insert(record.warnings.end(), remarks.begin(), remarks.end());
+  record.warnings.insert(record.warnings.end(), warnings.begin(), warnings.end());
   on_root(world, [&] {
     print_now(skipped_line(record.entries));
-    for (const std::string& remark : remarks) print_now("warning: " + remark + "\n");
+    for (const std::string& warning : warnings) print_now("warning: " + warning + "\n");
     if (!options.json.empty()) write_file_atomically(options.json, to_json(record));
   });
   return static_cast<int>(all_right(record) ? ExitCode::done : ExitCode::internal);

@@ -67,7 +67,7 @@ struct Bench {
   Device& host;
   Stream stream;
   Sampler& sampler;
-  std::vector<std::string>& remarks;  // warnings, printed at the end
+  std::vector<std::string>& warnings;  // warnings, printed at the end
 
   bool on_host() const { return device.backend() == Backend::host; }
   // Collective: the maximum over all ranks.

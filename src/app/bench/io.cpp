@@ -69,7 +69,7 @@ class IoBench {
     return {entry("raw", raw, raw), entry("snapshot", written, raw), entry("snapshot, proved", proved, raw)};
   }
 
-  const std::vector<std::string>& remarks() const { return writer_.remarks(); }
+  const std::vector<std::string>& warnings() const { return writer_.warnings(); }
 
  private:
   FieldView<const T> cells() const { return field_.view(); }
@@ -154,8 +154,8 @@ std::vector<Json> measure_files(const Bench& bench, Int3 cells, Precision precis
   return with_number(precision, [&]<class T>(T) {
     IoBench<T> files(bench, config);
     auto measured = files.measure();
-    for (const std::string& remark : files.remarks())
-      if (std::ranges::count(bench.remarks, remark) == 0) bench.remarks.push_back(remark);
+    for (const std::string& warning : files.warnings())
+      if (std::ranges::count(bench.warnings, warning) == 0) bench.warnings.push_back(warning);
     return measured;
   });
 }

@@ -96,10 +96,10 @@ void Console::rewrite_line(std::string_view line) {
 void Console::lose_log() {
   const int reason = errno;
   log_.reset();
-  warn(fmt::format("run.log cannot be written ({}); the run goes on without it", std::strerror(reason)));
+  warn(fmt::format("run.log cannot be written ({}); the run continues without it", std::strerror(reason)));
 }
 
-void Pace::reached(std::int64_t sweep, double seconds) {
+void ProgressRate::reached(std::int64_t sweep, double seconds) {
   if (reached_) {
     const double passed = std::max(seconds - reached_->seconds, 0.0), fade = std::exp(-passed / fading);
     sweeps_ = fade * sweeps_ + static_cast<double>(sweep - reached_->sweep);
@@ -109,7 +109,7 @@ void Pace::reached(std::int64_t sweep, double seconds) {
   reached_ = {sweep, seconds};
 }
 
-void Pace::checked(std::int64_t sweep, double residual) {
+void ProgressRate::checked(std::int64_t sweep, double residual) {
   if (!(residual > 0) || !std::isfinite(residual)) return;
   if (checked_ && sweep <= checked_->sweep) return;
   if (checked_) {
@@ -121,13 +121,13 @@ void Pace::checked(std::int64_t sweep, double residual) {
   checked_ = {sweep, residual};
 }
 
-std::optional<double> Pace::sweeps_per_second() const {
+std::optional<double> ProgressRate::sweeps_per_second() const {
   if (!(sweeps_ > 0) || !(seconds_ > 0)) return std::nullopt;
   return sweeps_ / seconds_;
 }
 
 // The residual follows its power law until it falls no faster than the slowest mode.
-std::optional<double> Pace::sweeps_down(double way) const {
+std::optional<double> ProgressRate::sweeps_down(double way) const {
   const bool falls = decay_sweeps_ > 0 && decayed_ > 0;
   if (!(slowest_ > 0)) return falls ? std::optional(way / (decayed_ / decay_sweeps_)) : std::nullopt;
   const double here = static_cast<double>(checked_->sweep);
@@ -137,7 +137,7 @@ std::optional<double> Pace::sweeps_down(double way) const {
   return way <= way_until ? here * std::expm1(way / power) : slow_from - here + (way - way_until) / slowest_;
 }
 
-Forecast Pace::forecast(std::int64_t last_sweep, std::optional<double> tolerance) const {
+Forecast ProgressRate::forecast(std::int64_t last_sweep, std::optional<double> tolerance) const {
   const auto rate = sweeps_per_second();
   if (!rate || seen_ < least_seen) return {};
   const double left = static_cast<double>(std::max<std::int64_t>(last_sweep - reached_->sweep, 0));

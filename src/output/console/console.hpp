@@ -65,10 +65,10 @@ struct Forecast {
   bool misses_tolerance = false;    // at its present rate the residual is too large at the last sweep
 };
 
-class Pace {
+class ProgressRate {
  public:
   // `slowest`: the decay of the slowest mode per sweep (physics/operator.hpp); 0 if it is not known.
-  explicit Pace(double slowest = 0) : slowest_(slowest) {}
+  explicit ProgressRate(double slowest = 0) : slowest_(slowest) {}
 
   // `seconds`: of a monotonic clock with any origin. Sweeps ascend; the first call is where the run begins.
   void reached(std::int64_t sweep, double seconds);

@@ -6,7 +6,7 @@
 #include "output/field_files/cell_boxes.hpp"
 #include "output/field_files/snapshot_file.hpp"
 #include "output/safe_file.hpp"
-#include "physics/material_painter.hpp"
+#include "physics/region_materials.hpp"
 
 namespace isotherm {
 namespace {
@@ -30,16 +30,16 @@ void write_materials(const Config& config, const std::string& path, Watchdog& wa
   write_text_dataset(file.get(), "names", material_names(config), true, path);
   const Hdf5Object dataset(create_cells(file.get(), "material", H5T_STD_U8LE, grid, path));
   const Hdf5Space in_file = hdf5_space(grid.cells);
-  MaterialPainter painter(config);
+  RegionMaterials regions(config);
   std::vector<std::uint8_t> cells;
   for (const Box& slab : cut_into_slabs({{0, 0, 0}, grid.cells}, chunk_of(grid), most_cells)) {
     watchdog.phase("writing materials");
-    painter.load(slab);
+    regions.load(slab);
     cells.resize(static_cast<std::size_t>(slab.cells()));
     const Int3 n = slab.extent();
     for (Index z = 0; z < n.z; ++z)
       for (Index y = 0; y < n.y; ++y)
-        painter.row(slab.lo.x, slab.lo.y + y, slab.lo.z + z,
+        regions.row(slab.lo.x, slab.lo.y + y, slab.lo.z + z,
                     {&cells[static_cast<std::size_t>(n.x * (y + n.y * z))], static_cast<std::size_t>(n.x)});
     const Hdf5Space in_memory = hdf5_space(n);
     check_hdf5(select_box(in_file.get(), slab), "H5Sselect_hyperslab", path);

@@ -228,7 +228,7 @@ SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const
   start_hdf5();
   const WayToWrite way = choose_way_to_write(communicator_, folder_);
   collective_ = way.collective;
-  remark(way.remark);
+  warn(way.warning);
   if (!communicator_.is_root()) return;
   const bool xdmf = config.output.xdmf || !grid_.is_image();  // other grids have no VTKHDF
   const bool steady = config.problem.kind == ProblemKind::steady;
@@ -323,9 +323,9 @@ std::int64_t SnapshotWriter::write_part(const std::string& part, const CellsView
     throw;
   }
   if (communicator_.any(reserved == Reserved::estimated))
-    remark("this file system cannot reserve space for a file (quotas and other writers may still fill it)");
+    warn("this file system cannot reserve space for a file (quotas and other writers may still fill it)");
 
-  remark(file.write(field, subdomain, slab_bytes_, watchdog));
+  warn(file.write(field, subdomain, slab_bytes_, watchdog));
   watchdog.phase("closing the file");
   file.close();
   watchdog.phase("fsync");
@@ -368,7 +368,7 @@ void SnapshotWriter::continue_series(std::int64_t sweep) {
   std::vector<std::string> problems;
   on_root(communicator_, [&] { problems = series_->take_over(sweep); });
   problems.resize(static_cast<std::size_t>(communicator_.all_reduce(std::ssize(problems), ReduceOp::max)));
-  for (const std::string& problem : problems) remark(communicator_.broadcast(problem));
+  for (const std::string& problem : problems) warn(communicator_.broadcast(problem));
 }
 
 void SnapshotWriter::publish_series() {
@@ -389,9 +389,9 @@ void SnapshotWriter::add_to(WritingRecord& record) const {
   record.seconds += written_.seconds;
 }
 
-void SnapshotWriter::remark(const std::string& text) {
-  if (!text.empty() && std::find(remarks_.begin(), remarks_.end(), text) == remarks_.end())
-    remarks_.push_back(text);
+void SnapshotWriter::warn(const std::string& text) {
+  if (!text.empty() && std::find(warnings_.begin(), warnings_.end(), text) == warnings_.end())
+    warnings_.push_back(text);
 }
 
 static constexpr double assumed_rate = 1e9;  // bytes per second, until a checkpoint was written
@@ -436,7 +436,7 @@ std::vector<std::int64_t> find_checkpoints(const std::string& folder, const std:
   return sweeps;
 }
 
-void set_aside_later(const std::string& folder, const std::string& run_name, std::int64_t sweep) {
+void back_up_later(const std::string& folder, const std::string& run_name, std::int64_t sweep) {
   for (const std::int64_t later : find_checkpoints(folder, run_name)) {
     const std::string file = in_folder(folder, checkpoint_name(run_name, later));
     if (later > sweep) publish_file(file, file + std::string(aside_suffix));
@@ -448,7 +448,7 @@ SnapshotHeader read_checkpoint_header(const std::string& path) {
   if (!header.checkpoint)
     throw Error(ExitCode::deck, path +
                                     ": a snapshot (it has the field, and not what else a run needs "
-                                    "to go on); name a checkpoint, a file *.checkpoint.hdf");
+                                    "to resume); name a checkpoint, a file *.checkpoint.hdf");
   return header;
 }
 

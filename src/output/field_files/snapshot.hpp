@@ -79,7 +79,7 @@ class SnapshotWriter {
   void add_to(WritingRecord& record) const;  // this rank's files, bytes and seconds; after wait()
   const SnapshotTimes& last_times() const { return last_times_; }  // of the last file
   // Remarks for the log on how files were written, each once; usually none. The same on all ranks.
-  const std::vector<std::string>& remarks() const { return remarks_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
  protected:
   FileGrid grid_;
@@ -93,14 +93,14 @@ class SnapshotWriter {
   std::int64_t write_part(const std::string& part, const CellsView& field, Box subdomain,
                           const SnapshotHeader& header);
   void read_back(const std::string& part, Box subdomain, const SnapshotHeader& header) const;
-  void remark(const std::string& text);
+  void warn(const std::string& text);
 
   SnapshotProvenance provenance_;
   Index slab_bytes_;
   Watchdog::Seconds timeout_;
   bool collective_ = false;
   std::shared_ptr<SnapshotSeries> series_;  // of rank 0
-  std::vector<std::string> remarks_;
+  std::vector<std::string> warnings_;
   WritingRecord written_;
   SnapshotTimes last_times_;
   FileThread& files_;
@@ -124,7 +124,7 @@ class CheckpointWriter : SnapshotWriter {
 
   // Duration of the last write on the slowest rank; an estimate before the first. The same on all ranks.
   double seconds() const { return seconds_; }
-  using SnapshotWriter::remarks;
+  using SnapshotWriter::warnings;
 
  private:
   int keep_;
@@ -136,7 +136,7 @@ std::vector<std::int64_t> superfluous(std::vector<std::int64_t> sweeps, std::int
 // The sweeps of the checkpoints in a folder, the newest first, without unfinished ones.
 std::vector<std::int64_t> find_checkpoints(const std::string& folder, const std::string& run_name);
 // Renames checkpoints of later sweeps, so that none of them is taken for the newest. Throws Error(io).
-void set_aside_later(const std::string& folder, const std::string& run_name, std::int64_t sweep);
+void back_up_later(const std::string& folder, const std::string& run_name, std::int64_t sweep);
 // Throws Error(file_missing) or Error(deck) where the file is no checkpoint with a sound header.
 SnapshotHeader read_checkpoint_header(const std::string& path);
 

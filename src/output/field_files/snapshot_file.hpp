@@ -133,7 +133,7 @@ std::uint64_t fingerprint_on_disk(const std::string& path, Box subdomain, Int3 c
 
 struct WayToWrite {
   bool collective = false;  // all ranks through MPI-IO; else rank 0, to which the others send cells
-  std::string remark{};     // on this way, for the user; usually empty
+  std::string warning{};    // on this way, for the user; usually empty
 };
 // MPI-IO, if HDF5 has it and it works in `folder`; else rank 0 writes. Collective.
 WayToWrite choose_way_to_write(const Communicator& communicator, const std::string& folder);
@@ -156,7 +156,7 @@ class SnapshotFile {
   std::int64_t cells_end() const;  // offset in bytes; not of compressed cells, which have none yet
   // `subdomain`: of this rank, in cells of the file; may be empty. No call writes, and no buffer holds, more
   // than `slab_bytes` (one chunk at least). Throws Error(io) on the ranks where HDF5 reports an error: other
-  // ranks may wait for ever, until MPI_Abort. Returns a remark, usually empty.
+  // ranks may wait for ever, until MPI_Abort. Returns a warning, usually empty.
   std::string write(const CellsView& field, Box subdomain, Index slab_bytes, Watchdog& watchdog);
   void close();  // flushes
 
@@ -180,7 +180,7 @@ class SnapshotFile {
 // "plate_material.h5"; empty where the deck has no body of several materials.
 std::string material_file_name(const Config& config);
 // Called by one process. A file of this name is complete or absent. Throws Error(cannot_create), Error(io),
-// or the errors of MaterialPainter for a dataset.
+// or the errors of RegionMaterials for a dataset.
 void write_material_file(const Config& config, const std::string& path, Watchdog& watchdog);
 
 }  // namespace isotherm

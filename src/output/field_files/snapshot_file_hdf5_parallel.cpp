@@ -69,7 +69,7 @@ WayToWrite choose_way_to_write(const Communicator& communicator, const std::stri
       component[0] != '^') {
     return {true,
             "OMPI_MCA_io asks for OMPIO, which loses data on a full disk without an error; every snapshot is "
-            "read back and compared, but unset it to be told earlier"};
+            "read back and compared, but unset it to learn of it earlier"};
   }
   return {true, ""};
 }

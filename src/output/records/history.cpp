@@ -110,7 +110,7 @@ LineFile::LineFile(const std::filesystem::path& path, Console& console, std::str
   try {
     go_on = resumed && keep_lines(path, head, *resumed, console);
   } catch (const Error& e) {
-    console_.warn(fmt::format("{}; the run goes on without {}", e.what(), loss_));
+    console_.warn(fmt::format("{}; the run continues without {}", e.what(), loss_));
     return;
   }
   file_.reset(std::fopen(path.c_str(), go_on ? "ab" : "wb"));
@@ -157,7 +157,7 @@ void LineFile::lose() {
   const int reason = errno;
   file_.reset();
   buffer_ = {};
-  console_.warn(fmt::format("{} cannot be written ({}); the run goes on without {}", name_,
+  console_.warn(fmt::format("{} cannot be written ({}); the run continues without {}", name_,
                             std::strerror(reason), loss_));
 }
 

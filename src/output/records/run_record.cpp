@@ -224,10 +224,10 @@ std::optional<Figures> figures(const RunRecord& record) {
   f.stepping_seconds = stepping.max;
   f.points_per_second = (p.points - p.untimed_points) / f.stepping_seconds;
   f.effective_bandwidth = f.points_per_second * p.bytes_per_point;
-  f.seconds_a_step = f.stepping_seconds / static_cast<double>(p.sweeps - p.untimed_sweeps);
+  f.seconds_per_step = f.stepping_seconds / static_cast<double>(p.sweeps - p.untimed_sweeps);
   f.halo_fraction = halo.mean / stepping.mean;
   if (p.copy_bandwidth && *p.copy_bandwidth > 0) f.copy_share = f.effective_bandwidth / *p.copy_bandwidth;
-  if (p.values_seconds) f.values_fraction = std::min(1.0, *p.values_seconds / f.seconds_a_step);
+  if (p.values_seconds) f.values_fraction = std::min(1.0, *p.values_seconds / f.seconds_per_step);
   return f;
 }
 
@@ -245,7 +245,7 @@ std::vector<FigureOfMerit> foms(const RunRecord& r) {
   add("cell_updates", f->points_per_second / 1e9, "GLUP/s", Better::higher, 3);
   add("effective_bandwidth", f->effective_bandwidth / 1e9, "GB/s", Better::higher, 1);
   add("copy_bandwidth_share", percent(f->copy_share), "%", Better::higher, 1);
-  add("time_per_step", 1e3 * f->seconds_a_step, "ms", Better::lower, 3);
+  add("time_per_step", 1e3 * f->seconds_per_step, "ms", Better::lower, 3);
   add("halo_fraction", 100 * f->halo_fraction, "%", Better::lower, 1);
   add("halo_hidden", hidden_percent(r.halo), "%", Better::higher, 1);
   add("write_bandwidth", rate ? std::optional(*rate / 1e9) : std::nullopt, "GB/s", Better::higher, 3);
@@ -688,7 +688,7 @@ static Described performance(const RunRecord& r) {
         "of the sweeps of a whole run, by estimate before the first"},
        {"points_per_s", of(&Figures::points_per_second)},
        {"effective_bandwidth_bytes_per_s", of(&Figures::effective_bandwidth)},
-       {"step_s", of(&Figures::seconds_a_step)},
+       {"step_s", of(&Figures::seconds_per_step)},
        {"halo_fraction_percent", percent(of(&Figures::halo_fraction)), "of the stepping time"},
        {"values_fraction_percent", percent(f ? f->values_fraction : std::nullopt),
         "of the stepping time: values of boundaries and sources that vary in time, measured at the end"},

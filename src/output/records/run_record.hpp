@@ -125,7 +125,7 @@ struct Performance {
 struct Figures {
   double stepping_seconds = 0;                            // of the slowest rank
   double points_per_second = 0, effective_bandwidth = 0;  // bandwidth of the least traffic, bytes/s
-  double seconds_a_step = 0, halo_fraction = 0;           // halo over stepping time, means over ranks
+  double seconds_per_step = 0, halo_fraction = 0;         // halo over stepping time, means over ranks
   std::optional<double> copy_share, values_fraction;      // of copy bandwidth; of the stepping time
 };
 

@@ -16,13 +16,13 @@
 
 namespace isotherm {
 
-class MaterialPainter {
+class RegionMaterials {
  public:
   static constexpr std::uint8_t nothing = no_material;  // where no region and no default reach
   // Opens the datasets of regions. Throws Error(file_missing) or Error(deck) where one does not fit.
-  explicit MaterialPainter(const Config& config);
-  MaterialPainter(const MaterialPainter&) = delete;
-  MaterialPainter& operator=(const MaterialPainter&) = delete;
+  explicit RegionMaterials(const Config& config);
+  RegionMaterials(const RegionMaterials&) = delete;
+  RegionMaterials& operator=(const RegionMaterials&) = delete;
 
   // Reads the datasets of regions for these cells (global indices, also beyond the domain): then row() may be
   // called for them, in any thread. Without datasets it reads nothing, and row() may be called for any cell.
@@ -30,37 +30,37 @@ class MaterialPainter {
   // Stores the numbers of the materials of the cells (x + i, y, z), global indices. A cell beyond the domain
   // has the material of the cell across the periodic face, or else of the nearest cell.
   void row(Index x, Index y, Index z, std::span<std::uint8_t> materials) const;
-  std::uint8_t painted(Int3 cell) const {  // of a loaded cell
+  std::uint8_t of_loaded(Int3 cell) const {  // of a loaded cell
     std::uint8_t material = nothing;
     row(cell.x, cell.y, cell.z, {&material, 1});
     return material;
   }
   std::uint8_t at(Int3 cell) {  // of any cell
     load({cell, cell + Int3{1, 1, 1}});
-    return painted(cell);
+    return of_loaded(cell);
   }
   // Have the planes z and z - 1 of the domain equal materials? Compares no cells; may miss equal planes.
   bool repeats(Index z) const;
-  // Marks the shapes, by index in painted_shapes(), that determine a cell of this row of the domain.
+  // Marks the shapes, by index in material_shapes(), that determine a cell of this row of the domain.
   void mark_visible(Index y, Index z, std::vector<bool>& shapes) const;
   Index inside(int axis, Index i) const {  // the cell of the domain for a cell beyond it
     return cell_like(i, cells_[axis], periodic_[axis]);
   }
 
  private:
-  struct Brush;  // of each shape
+  struct Region;  // of each shape
   Int3 cells_;
   std::array<bool, 3> periodic_;
   std::uint8_t default_;
-  std::shared_ptr<std::vector<Brush>> brushes_;
+  std::shared_ptr<std::vector<Region>> regions_;
   Box loaded_;
 };
 
 // Stores the classes of the cells of a subdomain and its ghosts, in host memory, and adds the number of cells
 // of the subdomain of each material and class.
-void paint_classes(const Config& config, const MaterialClasses& all, Box subdomain,
-                   FieldView<std::uint8_t> classes, std::vector<std::int64_t>& of_material,
-                   std::vector<std::int64_t>& of_class);
+void assign_classes(const Config& config, const MaterialClasses& all, Box subdomain,
+                    FieldView<std::uint8_t> classes, std::vector<std::int64_t>& of_material,
+                    std::vector<std::int64_t>& of_class);
 // Stores the ambient temperature, or NaN, in cells of voids of a field in host memory, whose first cell is
 // cell `lo` of `classes`.
 template <class T>

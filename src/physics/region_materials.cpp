@@ -1,4 +1,4 @@
-#include "physics/material_painter.hpp"
+#include "physics/region_materials.hpp"
 
 #include <fmt/ranges.h>
 
@@ -17,7 +17,7 @@ namespace isotherm {
 namespace {
 
 // Opens and checks the dataset of a region. Errors name its key.
-DatasetReader open_region(const Config& config, const PaintedShape& shape) {
+DatasetReader open_region(const Config& config, const MaterialShape& shape) {
   const std::string &file = shape.place.file, &dataset = shape.place.dataset;
   try {
     DatasetReader reader(file, dataset);
@@ -39,7 +39,7 @@ DatasetReader open_region(const Config& config, const PaintedShape& shape) {
 class RegionDataset {
  public:
   // Throws as DatasetReader, and Error(deck) if it has not the grid's shape or is not of whole numbers.
-  RegionDataset(const Config& config, const PaintedShape& shape)
+  RegionDataset(const Config& config, const MaterialShape& shape)
       : reader_(open_region(config, shape)),
         cells_(config.grid.cells),
         map_(shape.map),
@@ -63,20 +63,20 @@ class RegionDataset {
       for (Index& cell : held.places) cell = held.place(cell);
       count *= held.cells.size();
     }
-    materials_.assign(count, MaterialPainter::nothing);
+    materials_.assign(count, RegionMaterials::nothing);
     for (const auto& [z, z_end] : axes_[2].runs())
       for (const auto& [y, y_end] : axes_[1].runs())
         for (const auto& [x, x_end] : axes_[0].runs()) read({{x, y, z}, {x_end, y_end, z_end}});
   }
-  // Paints a row of the loaded cells over `materials`; `first`: indices in the lists. A number that the map
+  // Assigns a row of the loaded cells in `materials`; `first`: indices in the lists. A number that the map
   // lacks leaves a cell unchanged, unless the region has a material for such numbers.
-  void paint(Int3 first, std::span<std::uint8_t> materials) const {
+  void apply(Int3 first, std::span<std::uint8_t> materials) const {
     const auto place = [&](int axis, Index i) { return axes_[axis].places[i]; };
     const Index nx = std::ssize(axes_[0].cells), ny = std::ssize(axes_[1].cells);
     const Index row = nx * (place(1, first.y) + ny * place(2, first.z));
     for (Index x = 0; x < std::ssize(materials); ++x) {
       const std::uint8_t found = materials_[row + place(0, first.x + x)];
-      if (found != MaterialPainter::nothing) materials[x] = found;
+      if (found != RegionMaterials::nothing) materials[x] = found;
     }
   }
 
@@ -140,74 +140,74 @@ class RegionDataset {
   std::vector<std::uint8_t> materials_;  // of the loaded cells, x fastest; nothing: unchanged
 };
 
-struct MaterialPainter::Brush {
+struct RegionMaterials::Region {
   std::uint8_t material;               // of a cover; a dataset has its own
   std::optional<CentreCover> cover{};  // either a cover or a dataset
   std::optional<RegionDataset> dataset{};
 };
 
-MaterialPainter::MaterialPainter(const Config& config)
+RegionMaterials::RegionMaterials(const Config& config)
     : cells_(config.grid.cells),
       periodic_(periodic_axes(config)),
       default_(static_cast<std::uint8_t>(
           config.materials.empty() ? 0 : material_number(config, config.material.default_material))),
-      brushes_(std::make_shared<std::vector<Brush>>()) {
-  for (const PaintedShape& shape : painted_shapes(config)) {
-    Brush& brush = brushes_->emplace_back(Brush{static_cast<std::uint8_t>(shape.material)});
+      regions_(std::make_shared<std::vector<Region>>()) {
+  for (const MaterialShape& shape : material_shapes(config)) {
+    Region& region = regions_->emplace_back(Region{static_cast<std::uint8_t>(shape.material)});
     if (shape.place.shape == Shape::dataset)
-      brush.dataset.emplace(config, shape);
+      region.dataset.emplace(config, shape);
     else
-      brush.cover.emplace(config, shape.place);
+      region.cover.emplace(config, shape.place);
   }
 }
 
-void MaterialPainter::load(Box cells) {
+void RegionMaterials::load(Box cells) {
   std::array<std::vector<Index>, 3> indices;
-  for (Brush& brush : *brushes_) {
-    if (!brush.dataset || cells == loaded_) continue;
+  for (Region& region : *regions_) {
+    if (!region.dataset || cells == loaded_) continue;
     for (int axis = 0; axis < 3 && indices[axis].empty(); ++axis)
       for (Index i = cells.lo[axis]; i < cells.hi[axis]; ++i) indices[axis].push_back(inside(axis, i));
-    brush.dataset->load(indices);
+    region.dataset->load(indices);
   }
   loaded_ = cells;
 }
 
-void MaterialPainter::row(Index x, Index y, Index z, std::span<std::uint8_t> materials) const {
+void RegionMaterials::row(Index x, Index y, Index z, std::span<std::uint8_t> materials) const {
   const Index end = x + std::ssize(materials), domain_end = cells_.x;
   const auto at = [&](Index i) { return materials.begin() + (i - x); };
   std::ranges::fill(materials, default_);
-  for (const Brush& brush : *brushes_) {
-    if (brush.dataset) {
-      brush.dataset->paint(Int3{x, y, z} - loaded_.lo, materials);
+  for (const Region& region : *regions_) {
+    if (region.dataset) {
+      region.dataset->apply(Int3{x, y, z} - loaded_.lo, materials);
       continue;
     }
-    const CellRange range = brush.cover->row(inside(1, y), inside(2, z));
+    const CellRange range = region.cover->row(inside(1, y), inside(2, z));
     const Index from = std::max(x, range.first), to = std::min(end, range.last);
-    if (from < to) std::fill(at(from), at(to), brush.material);
+    if (from < to) std::fill(at(from), at(to), region.material);
     for (Index cell = x; cell < std::min<Index>(end, 0); ++cell)
-      if (range.has(inside(0, cell))) *at(cell) = brush.material;
+      if (range.has(inside(0, cell))) *at(cell) = region.material;
     for (Index cell = std::max(x, domain_end); cell < end; ++cell)
-      if (range.has(inside(0, cell))) *at(cell) = brush.material;
+      if (range.has(inside(0, cell))) *at(cell) = region.material;
   }
 }
 
-bool MaterialPainter::repeats(Index z) const {
-  return std::ranges::all_of(*brushes_,
-                             [&](const Brush& each) { return each.cover && each.cover->repeats(z); });
+bool RegionMaterials::repeats(Index z) const {
+  return std::ranges::all_of(*regions_,
+                             [&](const Region& each) { return each.cover && each.cover->repeats(z); });
 }
 
-void MaterialPainter::mark_visible(Index y, Index z, std::vector<bool>& shapes) const {
+void RegionMaterials::mark_visible(Index y, Index z, std::vector<bool>& shapes) const {
   constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
   std::vector<std::size_t> top(cells_.x, none);
   std::vector<std::uint8_t> materials(cells_.x);
-  for (std::size_t i = 0; i < brushes_->size(); ++i) {
-    const Brush& brush = (*brushes_)[i];
-    if (brush.dataset) {
+  for (std::size_t i = 0; i < regions_->size(); ++i) {
+    const Region& region = (*regions_)[i];
+    if (region.dataset) {
       std::ranges::fill(materials, nothing);
-      brush.dataset->paint(Int3{0, y, z} - loaded_.lo, materials);
+      region.dataset->apply(Int3{0, y, z} - loaded_.lo, materials);
       for (Index x = 0; x < cells_.x; ++x)
         if (materials[x] != nothing) top[x] = i;
-    } else if (const CellRange range = brush.cover->row(y, z); range.first < range.last) {
+    } else if (const CellRange range = region.cover->row(y, z); range.first < range.last) {
       std::fill(top.begin() + range.first, top.begin() + range.last, i);
     }
   }
@@ -408,11 +408,11 @@ class IdleContacts {
 };
 
 // The findings of one pass over all cells of the domain.
-class MaterialSurvey {
+class RegionChecks {
  public:
   // `is_empty`: of each shape, does it hold no cell?
-  MaterialSurvey(const Config& config, const std::vector<PaintedShape>& shapes,
-                 const std::vector<bool>& is_empty)
+  RegionChecks(const Config& config, const std::vector<MaterialShape>& shapes,
+               const std::vector<bool>& is_empty)
       : config_(config), shapes_(shapes), seen_(is_empty), idle_contacts_(config) {
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       const std::size_t own = shapes[i].material;
@@ -424,11 +424,11 @@ class MaterialSurvey {
         (has_void(material_classes(config)) || has_void_law(config)))
       parts_.emplace(config);
   }
-  // Call it row by row, plane by plane; the painter must have loaded the plane.
-  void add(Index y, Index z, std::span<const std::uint8_t> row, const MaterialPainter& painter) {
+  // Call it row by row, plane by plane; `regions` must have loaded the plane.
+  void add(Index y, Index z, std::span<const std::uint8_t> row, const RegionMaterials& regions) {
     std::array<bool, 256> found{};
     for (const std::uint8_t material : row) found[material] = true;
-    if (!found[MaterialPainter::nothing]) {
+    if (!found[RegionMaterials::nothing]) {
       for (std::size_t i = 0; i < found.size(); ++i) {
         if (!found[i]) continue;
         sought_[i] = false;
@@ -436,10 +436,10 @@ class MaterialSurvey {
       }
       if (parts_) parts_->add(y, z, row);
       idle_contacts_.add(y, z, row);
-      if (!all_seen()) painter.mark_visible(y, z, seen_);
+      if (!all_seen()) regions.mark_visible(y, z, seen_);
       return;
     }
-    const auto bare = std::ranges::find(row, MaterialPainter::nothing);
+    const auto bare = std::ranges::find(row, RegionMaterials::nothing);
     const Vector3 at = GridAxes(config_).centre({bare - row.begin(), y, z});
     throw deck_error(
         config_, "regions",
@@ -483,7 +483,7 @@ class MaterialSurvey {
   bool all_seen() const { return std::ranges::count(seen_, false) == 0; }
 
   const Config& config_;
-  const std::vector<PaintedShape>& shapes_;
+  const std::vector<MaterialShape>& shapes_;
   std::vector<bool> seen_;  // by shape
   IdleContacts idle_contacts_;
   std::array<bool, 256> sought_{}, mapped_{};  // by number
@@ -493,15 +493,15 @@ class MaterialSurvey {
 
 }  // namespace
 
-void paint_classes(const Config& config, const MaterialClasses& all, Box subdomain,
-                   FieldView<std::uint8_t> classes, std::vector<std::int64_t>& of_material,
-                   std::vector<std::int64_t>& of_class) {
-  MaterialPainter painter(config);
+void assign_classes(const Config& config, const MaterialClasses& all, Box subdomain,
+                    FieldView<std::uint8_t> classes, std::vector<std::int64_t>& of_material,
+                    std::vector<std::int64_t>& of_class) {
+  RegionMaterials regions(config);
   const Box box = classes.padded();
-  painter.load(box.shifted(subdomain.lo));
+  regions.load(box.shifted(subdomain.lo));
   std::vector<std::size_t> size_along_x;
   for (Index x = box.lo.x; x < box.hi.x; ++x)
-    size_along_x.push_back(all.size_number(0, painter.inside(0, subdomain.lo.x + x)));
+    size_along_x.push_back(all.size_number(0, regions.inside(0, subdomain.lo.x + x)));
 #pragma omp parallel
   {
     std::vector<std::uint8_t> row(box.extent().x);
@@ -509,9 +509,9 @@ void paint_classes(const Config& config, const MaterialClasses& all, Box subdoma
 #pragma omp for schedule(static)
     for (Index z = box.lo.z; z < box.hi.z; ++z) {
       for (Index y = box.lo.y; y < box.hi.y; ++y) {
-        painter.row(subdomain.lo.x + box.lo.x, subdomain.lo.y + y, subdomain.lo.z + z, row);
-        const std::size_t of_y = all.size_number(1, painter.inside(1, subdomain.lo.y + y)),
-                          of_z = all.size_number(2, painter.inside(2, subdomain.lo.z + z));
+        regions.row(subdomain.lo.x + box.lo.x, subdomain.lo.y + y, subdomain.lo.z + z, row);
+        const std::size_t of_y = all.size_number(1, regions.inside(1, subdomain.lo.y + y)),
+                          of_z = all.size_number(2, regions.inside(2, subdomain.lo.z + z));
         const bool counted = y >= 0 && y < classes.extent.y && z >= 0 && z < classes.extent.z;
         for (Index x = box.lo.x; x < box.hi.x; ++x) {
           const std::uint8_t material = row[x - box.lo.x];
@@ -522,7 +522,7 @@ void paint_classes(const Config& config, const MaterialClasses& all, Box subdoma
         }
       }
     }
-#pragma omp critical(isotherm_paint)
+#pragma omp critical(isotherm_assign_classes)
     {
       for (std::size_t i = 0; i < counts.size(); ++i) of_material[i] += counts[i];
       for (std::size_t i = 0; i < class_counts.size(); ++i) of_class[i] += class_counts[i];
@@ -550,15 +550,15 @@ template void fill_voids(FieldView<double>, const MaterialClasses&, FieldView<co
 std::vector<std::uint8_t> void_cells(const Config& config, Box cells) {
   const MaterialClasses all = material_classes(config);
   if (!has_void(all) || cells.empty()) return {};
-  MaterialPainter painter(config);
-  painter.load(cells);
+  RegionMaterials regions(config);
+  regions.load(cells);
   const Int3 n = cells.extent();
   std::vector<std::uint8_t> found(n.product());
 #pragma omp parallel for collapse(2) schedule(static)
   for (Index z = 0; z < n.z; ++z) {
     for (Index y = 0; y < n.y; ++y) {
       const std::span row(&found[n.x * (y + n.y * z)], static_cast<std::size_t>(n.x));
-      painter.row(cells.lo.x, cells.lo.y + y, cells.lo.z + z, row);
+      regions.row(cells.lo.x, cells.lo.y + y, cells.lo.z + z, row);
       for (std::uint8_t& each : row) each = material_of_number(config, each).is_void();
     }
   }
@@ -607,24 +607,24 @@ void warn_of_laws_in_voids(const Config& config, std::vector<std::string>& warni
 std::vector<std::string> material_warnings(const Config& config) {
   std::vector<std::string> warnings;
   if (config.materials.empty()) return warnings;
-  const std::vector<PaintedShape> shapes = painted_shapes(config);
+  const std::vector<MaterialShape> shapes = material_shapes(config);
   std::vector<bool> is_empty;
-  for (const PaintedShape& shape : shapes) {
+  for (const MaterialShape& shape : shapes) {
     is_empty.push_back(shape.place.shape != Shape::dataset && !CentreCover(config, shape.place).covers_any());
     if (is_empty.back())
       warnings.push_back(
           fmt::format("{}: holds no cell centre, so no cell is of it; use a finer grid or a larger shape",
                       config.at(shape.key)));
   }
-  MaterialPainter painter(config);
-  MaterialSurvey survey(config, shapes, is_empty);
+  RegionMaterials regions(config);
+  RegionChecks survey(config, shapes, is_empty);
   const Int3 n = config.grid.cells;
   std::vector<std::uint8_t> row(n.x);
   for (Index z = 0; z < n.z && !survey.is_over(); ++z) {
-    painter.load({{0, 0, z}, {n.x, n.y, z + 1}});
+    regions.load({{0, 0, z}, {n.x, n.y, z + 1}});
     for (Index y = 0; y < n.y; ++y) {
-      painter.row(0, y, z, row);
-      survey.add(y, z, row, painter);
+      regions.row(0, y, z, row);
+      survey.add(y, z, row, regions);
     }
   }
   survey.end(warnings);
