@@ -91,7 +91,9 @@ std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& 
   while (has_coarser()) {
     const Decomposition& finer = all.empty() ? decomposition : all.back().decomposition;
     Config next = coarser(*finest);
-    const bool is_cut = !whole && can_be_cut(next, finer, ghost_layers(*finest));
+    // On smaller grids ranks would wait for halos longer than all cells take.
+    const bool is_cut = !whole && next.grid.cells.product() > config.solver.whole_grid &&
+                        can_be_cut(next, finer, ghost_layers(*finest));
     whole = !is_cut;
     all.push_back(cut(std::move(next), is_cut ? decomposition.process_grid() : Int3{1, 1, 1}, whole));
     finest = &all.back().config;

@@ -19,7 +19,7 @@ struct CoarseGrid {
 
 // The finest first. Each has half the cells of the one before, rounded up, along axes whose 1/h^2 is at least
 // 1/2.5 of the largest (along others errors are not smooth), until no axis has more than 4 and sweeps solve
-// it. Decomposed as the finest while subdomains are as thick as a launch's ghosts, which transfers need too.
+// it. Decomposed as the finest while larger than solver.whole_grid and as thick as a launch's ghosts.
 std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& decomposition);
 
 // For an axis of `fine` and `coarse` cells, by global index. Integer arithmetic: the same on all ranks.

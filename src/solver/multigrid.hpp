@@ -1,9 +1,9 @@
 // V cycles over a level and coarser ones (Brandt, Math. Comput. 31, 1977). A few sweeps smooth the error; the
 // next coarser grid solves for it at an eighth of the cost, and so on down to a few cells. The cells of a
 // level depend on the global grid alone, formulas are local and in fixed order: the same bits with any
-// kernel, backend, rank count and process grid. Coarse levels are decomposed as the finest, while subdomains
-// are as thick as the ghosts of a time block. Below that every rank has the whole level and solves it
-// redundantly, after one gathering of its source.
+// kernel, backend, rank count and process grid. Coarse levels are decomposed as the finest while they are
+// large and subdomains are as thick as the ghosts of a time block. Below that every rank has the whole level
+// and solves it redundantly, after one gathering of its source.
 #pragma once
 
 #include <memory>

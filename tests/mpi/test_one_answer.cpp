@@ -170,9 +170,10 @@ TEST_P(OneAnswer, OfEveryKindOfDeck) {
 // Two V cycles, the first from the coarsest grid up. Subdomains of unequal sizes, levels that every rank
 // holds whole, grids that do not nest; a mean that no boundary fixes, and neighbours on two sides.
 template <class T>
-void expect_one_answer_of_cycles(MethodName method, Config config, Device& device) {
+void expect_one_answer_of_cycles(MethodName method, Config config, Device& device, Index whole_grid = 0) {
   config.problem.method = method;
   config.problem.check_interval = 1;
+  config.solver.whole_grid = whole_grid;
   const Ways ways{.halo_widths = {4},
                   .kernels = kernels_of_kinds(device.backend(), has_several_materials(config)),
                   .overlaps = {Overlap::automatic},
@@ -228,7 +229,9 @@ TEST_P(OneAnswer, OfCellsOfSeveralSizes) {
 }
 
 TEST_P(OneAnswer, OfMultigrid) {
-  expect_one_answer_of_cycles<double>(MethodName::multigrid, decks::steady({37, 32, 18}), device());
+  for (const Index whole_grid : {Index{0}, Index{500}, SolverConfig{}.whole_grid})
+    expect_one_answer_of_cycles<double>(MethodName::multigrid, decks::steady({37, 32, 18}), device(),
+                                        whole_grid);
   expect_one_answer_of_cycles<float>(MethodName::multigrid, decks::floating({32, 33, 11}), device());
   Config mixed = decks::floating({32, 33, 11});
   mixed.precision = Precision::mixed;
