@@ -152,11 +152,10 @@ TransferReach transfer_reach(const Decomposition& finer, const CoarseGrid& coars
   return reach;
 }
 
-HalvedGrid halved(const Decomposition& finer, bool finer_is_whole, int axis) {
-  constexpr Index worth_cutting = 4096;  // cells: with fewer, ranks would only wait for messages
-  constexpr Index thinnest = 2;          // layers of an exchange
+HalvedGrid halved(const Config& config, const Decomposition& finer, int axis) {
+  constexpr Index thinnest = 2;  // layers of an exchange
   const Decomposition next = finer.halved(axis);
-  bool whole = finer_is_whole || next.cells().product() < worth_cutting;
+  bool whole = finer.ranks() == 1 || next.cells().product() <= config.solver.whole_grid;
   for (int rank = 0; rank < next.ranks() && !whole; ++rank)
     for (int a = 0; a < 3; ++a)
       if (next.process_grid()[a] > 1 && next.subdomain(rank).extent()[a] < thinnest) whole = true;
@@ -179,12 +178,10 @@ std::vector<HalvedGrid> likely_halved_grids(const Config& config, const Decompos
       coupling[axis] += each.conductivity[axis] / (each.size[axis] * each.size[axis]);
   std::vector<HalvedGrid> grids;
   Decomposition finest = decomposition;
-  bool whole = decomposition.ranks() == 1;
   while (finest.cells().product() > 1) {
     const int along = strongest_axis(finest.cells(), coupling);
-    grids.push_back(halved(finest, whole, along));
+    grids.push_back(halved(config, finest, along));
     finest = grids.back().decomposition;
-    whole = grids.back().whole;
     for (int axis = 0; axis < 3; ++axis) coupling[axis] *= axis == along ? 0.5 : 2;
   }
   return grids;

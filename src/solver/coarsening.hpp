@@ -44,8 +44,8 @@ struct HalvedGrid {
   Decomposition decomposition;
   bool whole = false;  // as in CoarseGrid
 };
-// Decomposed as the finer grid if it is large and subdomains are as thick as an exchange; else whole.
-HalvedGrid halved(const Decomposition& finer, bool finer_is_whole, int axis);
+// Decomposed as the finer grid if larger than solver.whole_grid and as thick as an exchange; else whole.
+HalvedGrid halved(const Config& config, const Decomposition& finer, int axis);
 // The axis with the largest `coupling`, the mean conductance of faces along an axis; among equals the last.
 int strongest_axis(Int3 cells, const Vector3& coupling);
 // The grids of a body of one material with the mean conductivities of the deck's materials along each axis.

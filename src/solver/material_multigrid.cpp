@@ -280,7 +280,7 @@ class MaterialMultigrid {
   void add_grid(std::size_t i, int axis) {
     const ConductanceGrid& fine = grid(i);
     const Decomposition& finer = fine.decomposition;
-    const HalvedGrid next = halved(finer, finer.ranks() == 1, axis);
+    const HalvedGrid next = halved(config_, finer, axis);
     const bool alone = next.whole && ranks_.size() > 1;
     const auto make = [&] {
       return std::make_unique<ConductanceGrid>(config_, next.decomposition, alone ? self_ : ranks_, device_,
