@@ -64,7 +64,7 @@ void write_attribute(hid_t object, const char* name, const std::array<T, n>& num
   write_numbers(object, name, native_hdf5_type<T>(), numbers.data(), static_cast<int>(n), path);
 }
 
-// T: std::int64_t, std::uint64_t, double, three of these, std::string. Throws Error(deck) if it is no T.
+// T: std::int64_t, std::uint64_t, double, an array of three, std::string. Throws Error(deck) if it is no T.
 void read_numbers(hid_t object, const char* name, hid_t type, void* numbers, int count,
                   const std::string& path);
 template <class T>
