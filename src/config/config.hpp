@@ -201,8 +201,8 @@ struct SolverConfig {
   std::optional<int> time_block;  // sweeps per launch, at most; none: autotuned
   // Not in the deck: ghost layers of fields if halo_width is not set, the most that the autotuner may try.
   int ghosts = 1;
-  // Not in the deck: the most cells of a coarse grid that every rank computes as a whole.
-  Index whole_grid = 32 * 32 * 32;
+  // Not in the deck: the most cells of a coarse grid that every rank computes as a whole; none: by backend.
+  std::optional<Index> whole_grid;
   GraphChoice cuda_graph = GraphChoice::automatic;  // queue the sweeps between checks as CUDA graphs
   std::optional<double> walltime;                   // s that a run may take, from its start
 };

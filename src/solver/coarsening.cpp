@@ -77,9 +77,15 @@ Index beyond(Index lo, Index hi, Index block_lo, Index block_hi) {
   return std::max(block_lo - lo, hi - block_hi);
 }
 
+// On smaller grids ranks wait for halos longer than all cells take (measured: docs/tuning-log/multigrid.md).
+Index most_cells_of_whole_grid(const Config& config, Backend backend) {
+  return config.solver.whole_grid.value_or(backend == Backend::cuda ? 64 * 64 * 64 : 32 * 32 * 32);
+}
+
 }  // namespace
 
-std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& decomposition) {
+std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& decomposition,
+                                     Backend backend) {
   std::vector<CoarseGrid> all;
   const auto longest = [](Int3 n) { return std::max({n.x, n.y, n.z}); };
   const Config* finest = &config;
@@ -91,8 +97,7 @@ std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& 
   while (has_coarser()) {
     const Decomposition& finer = all.empty() ? decomposition : all.back().decomposition;
     Config next = coarser(*finest);
-    // On smaller grids ranks would wait for halos longer than all cells take.
-    const bool is_cut = !whole && next.grid.cells.product() > config.solver.whole_grid &&
+    const bool is_cut = !whole && next.grid.cells.product() > most_cells_of_whole_grid(config, backend) &&
                         can_be_cut(next, finer, ghost_layers(*finest));
     whole = !is_cut;
     all.push_back(cut(std::move(next), is_cut ? decomposition.process_grid() : Int3{1, 1, 1}, whole));
@@ -152,10 +157,10 @@ TransferReach transfer_reach(const Decomposition& finer, const CoarseGrid& coars
   return reach;
 }
 
-HalvedGrid halved(const Config& config, const Decomposition& finer, int axis) {
+HalvedGrid halved(const Config& config, const Decomposition& finer, int axis, Backend backend) {
   constexpr Index thinnest = 2;  // layers of an exchange
   const Decomposition next = finer.halved(axis);
-  bool whole = finer.ranks() == 1 || next.cells().product() <= config.solver.whole_grid;
+  bool whole = finer.ranks() == 1 || next.cells().product() <= most_cells_of_whole_grid(config, backend);
   for (int rank = 0; rank < next.ranks() && !whole; ++rank)
     for (int a = 0; a < 3; ++a)
       if (next.process_grid()[a] > 1 && next.subdomain(rank).extent()[a] < thinnest) whole = true;
@@ -170,7 +175,8 @@ int strongest_axis(Int3 cells, const Vector3& coupling) {
   return strongest;
 }
 
-std::vector<HalvedGrid> likely_halved_grids(const Config& config, const Decomposition& decomposition) {
+std::vector<HalvedGrid> likely_halved_grids(const Config& config, const Decomposition& decomposition,
+                                            Backend backend) {
   const MaterialClasses all = material_classes(config);
   Vector3 coupling{};
   for (int axis = 0; axis < 3; ++axis)
@@ -180,7 +186,7 @@ std::vector<HalvedGrid> likely_halved_grids(const Config& config, const Decompos
   Decomposition finest = decomposition;
   while (finest.cells().product() > 1) {
     const int along = strongest_axis(finest.cells(), coupling);
-    grids.push_back(halved(config, finest, along));
+    grids.push_back(halved(config, finest, along, backend));
     finest = grids.back().decomposition;
     for (int axis = 0; axis < 3; ++axis) coupling[axis] *= axis == along ? 0.5 : 2;
   }

@@ -19,8 +19,9 @@ struct CoarseGrid {
 
 // The finest first. Each has half the cells of the one before, rounded up, along axes whose 1/h^2 is at least
 // 1/2.5 of the largest (along others errors are not smooth), until no axis has more than 4 and sweeps solve
-// it. Decomposed as the finest while larger than solver.whole_grid and as thick as a launch's ghosts.
-std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& decomposition);
+// it. Decomposed as the finest while of more cells than a whole grid and as thick as a launch's ghosts.
+std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& decomposition,
+                                     Backend backend);
 
 // For an axis of `fine` and `coarse` cells, by global index. Integer arithmetic: the same on all ranks.
 CellOverlap<double> overlap_of(Index coarse_cell, Index fine, Index coarse);
@@ -44,11 +45,12 @@ struct HalvedGrid {
   Decomposition decomposition;
   bool whole = false;  // as in CoarseGrid
 };
-// Decomposed as the finer grid if larger than solver.whole_grid and as thick as an exchange; else whole.
-HalvedGrid halved(const Config& config, const Decomposition& finer, int axis);
+// Decomposed as the finer grid if of more cells than a whole grid and as thick as an exchange; else whole.
+HalvedGrid halved(const Config& config, const Decomposition& finer, int axis, Backend backend);
 // The axis with the largest `coupling`, the mean conductance of faces along an axis; among equals the last.
 int strongest_axis(Int3 cells, const Vector3& coupling);
 // The grids of a body of one material with the mean conductivities of the deck's materials along each axis.
-std::vector<HalvedGrid> likely_halved_grids(const Config& config, const Decomposition& decomposition);
+std::vector<HalvedGrid> likely_halved_grids(const Config& config, const Decomposition& decomposition,
+                                            Backend backend);
 
 }  // namespace isotherm

@@ -280,7 +280,7 @@ class MaterialMultigrid {
   void add_grid(std::size_t i, int axis) {
     const ConductanceGrid& fine = grid(i);
     const Decomposition& finer = fine.decomposition;
-    const HalvedGrid next = halved(config_, finer, axis);
+    const HalvedGrid next = halved(config_, finer, axis, device_.backend());
     const bool alone = next.whole && ranks_.size() > 1;
     const auto make = [&] {
       return std::make_unique<ConductanceGrid>(config_, next.decomposition, alone ? self_ : ranks_, device_,
@@ -564,7 +564,7 @@ std::size_t material_correction_bytes(const Config& config, const Decomposition&
   std::size_t bytes = 2 * field_bytes(decomposition.subdomain(rank).extent(), 0, sizeof(float), backend) +
                       grid_bytes(decomposition, rank);
   bool finer_is_whole = decomposition.ranks() == 1;
-  for (const HalvedGrid& grid : likely_halved_grids(config, decomposition)) {
+  for (const HalvedGrid& grid : likely_halved_grids(config, decomposition, backend)) {
     bytes += grid_bytes(grid.decomposition, grid.whole ? 0 : rank);
     if (grid.whole && !finer_is_whole)
       bytes += sizeof(float) * static_cast<std::size_t>(grid.decomposition.cells().product());

@@ -145,7 +145,8 @@ class Multigrid : public WholeCycle {
       : finest_(finest), self_(Communicator::self()), fixes_mean_(mean_is_free(finest.level().config())) {
     Level<T>& field = finest.level();
     const Communicator& ranks = field.communicator();
-    const std::vector<CoarseGrid> grids = coarse_grids(field.config(), field.decomposition());
+    const std::vector<CoarseGrid> grids =
+        coarse_grids(field.config(), field.decomposition(), field.device().backend());
     if (!grids.empty()) widen_halo(grids.front());
     for (const CoarseGrid& grid : grids) {
       Level<T>& finer = level(coarse_.size());
@@ -397,7 +398,8 @@ class CorrectionBy : public Correction<T> {
         step_(step),
         change_(
             config, level_.decomposition(), level_.communicator(), level_.device(),
-            {.compute = level_.compute(), .coarsest = coarse_grids(config, level_.decomposition()).empty()}),
+            {.compute = level_.compute(),
+             .coarsest = coarse_grids(config, level_.decomposition(), level_.device().backend()).empty()}),
         change_step_(change_,
                      smoothing_kernel<Change>(config, level_.decomposition(), level_.device().backend())),
         multigrid_(change_step_),
@@ -483,7 +485,7 @@ Config config_of_change(const Config& config) {
 std::size_t coarse_bytes(const Config& config, const Decomposition& decomposition, int rank,
                          Backend backend) {
   std::size_t bytes = 0;
-  for (const CoarseGrid& grid : coarse_grids(config, decomposition)) {
+  for (const CoarseGrid& grid : coarse_grids(config, decomposition, backend)) {
     const Box block = grid.decomposition.subdomain(grid.whole ? 0 : rank);
     bytes += level_bytes(grid.config, block.extent(), backend);
     if (grid.whole && decomposition.ranks() > 1)

@@ -109,10 +109,10 @@ SweepWork sweep_work(const Config& config, const Decomposition& decomposition, B
   };
   add(config.grid.cells.product(), method.by_correction || fields_of_sources(config) > 0);
   if (has_coarse_grids && has_several_materials(config))
-    for (const HalvedGrid& grid : likely_halved_grids(config, decomposition))
+    for (const HalvedGrid& grid : likely_halved_grids(config, decomposition, backend))
       add(grid.decomposition.cells().product(), true);
   else if (has_coarse_grids)
-    for (const CoarseGrid& grid : coarse_grids(of_sweeps, decomposition))
+    for (const CoarseGrid& grid : coarse_grids(of_sweeps, decomposition, backend))
       add(grid.config.grid.cells.product(), true);
   return work;
 }

@@ -170,7 +170,8 @@ TEST_P(OneAnswer, OfEveryKindOfDeck) {
 // Two V cycles, the first from the coarsest grid up. Subdomains of unequal sizes, levels that every rank
 // holds whole, grids that do not nest; a mean that no boundary fixes, and neighbours on two sides.
 template <class T>
-void expect_one_answer_of_cycles(MethodName method, Config config, Device& device, Index whole_grid = 0) {
+void expect_one_answer_of_cycles(MethodName method, Config config, Device& device,
+                                 std::optional<Index> whole_grid = 0) {
   config.problem.method = method;
   config.problem.check_interval = 1;
   config.solver.whole_grid = whole_grid;
@@ -230,7 +231,7 @@ TEST_P(OneAnswer, OfCellsOfSeveralSizes) {
 }
 
 TEST_P(OneAnswer, OfMultigrid) {
-  for (const Index whole_grid : {Index{0}, Index{500}, SolverConfig{}.whole_grid})
+  for (const std::optional<Index> whole_grid : std::vector<std::optional<Index>>{0, 500, std::nullopt})
     expect_one_answer_of_cycles<double>(MethodName::multigrid, decks::steady({37, 32, 18}), device(),
                                         whole_grid);
   expect_one_answer_of_cycles<float>(MethodName::multigrid, decks::floating({32, 33, 11}), device());
