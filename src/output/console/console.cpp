@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <utility>
 
 #include "core/communicator.hpp"
 #include "core/error.hpp"
@@ -55,10 +54,7 @@ bool put(std::FILE* file, std::string_view text) {
 void Console::open_log(const std::filesystem::path& path, bool append) {
   if (rank_ != 0) return;
   log_.reset(std::fopen(path.c_str(), append ? "ab" : "wb"));
-  log_wanted_ = false;
-  if (!log_) return lose_log();
-  const std::string early = std::exchange(early_, {});
-  if (!early.empty()) log_only(early);
+  if (!log_) lose_log();
 }
 
 void Console::say(std::string_view text) {
@@ -69,7 +65,6 @@ void Console::say(std::string_view text) {
 }
 
 void Console::log_only(std::string_view text) {
-  if (log_wanted_) early_ += fmt::format("{}{}", text, text.ends_with('\n') ? "" : "\n");
   if (log_ && !put(log_.get(), text)) lose_log();
 }
 
@@ -188,15 +183,14 @@ void Progress::update(const ProgressState& state) {
     const std::string line = progress_line(state);
     style_ == ProgressStyle::lines ? console_.say(line) : console_.log_only(line);
   }
-  if (style_ != ProgressStyle::bar || (line_shown_ && since_line_.seconds() < rewrite_seconds)) return;
-  since_line_.lap();
+  if (style_ != ProgressStyle::bar || (rewritten_ && rewritten_->seconds() < rewrite_seconds)) return;
+  rewritten_.emplace();
   console_.rewrite_line(progress_line(state));
-  line_shown_ = true;
 }
 
 void Progress::finish() {
-  if (line_shown_) console_.rewrite_line("");
-  line_shown_ = false;
+  console_.rewrite_line("");
+  rewritten_.reset();
   lines_ = {};
 }
 

@@ -29,10 +29,10 @@ bool can_rewrite_lines(int processes);
 class Console {
  public:
   // Ranks other than 0 print only warnings, with their rank in front.
-  explicit Console(int rank) : rank_(rank), log_wanted_(rank == 0) {}
+  explicit Console(int rank) : rank_(rank) {}
   Console& operator=(Console&&) = delete;
 
-  // Copies all output to this file, also earlier output. If it cannot be written, one warning is printed.
+  // Copies all later output to this file. If it cannot be written, one warning is printed.
   void open_log(const std::filesystem::path& path, bool append = false);
 
   void say(std::string_view text);       // one or more lines; flushed
@@ -48,8 +48,6 @@ class Console {
 
   int rank_;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> log_{nullptr, &std::fclose};  // none, not yet, or lost
-  bool log_wanted_;                                                             // open_log() is still to come
-  std::string early_;                                                           // output before open_log()
   bool line_shown_ = false;
   std::vector<std::string> warnings_;
 };
@@ -150,8 +148,7 @@ class Progress {
   ProgressStyle style_;
   Console& console_;
   LineSchedule lines_;
-  Timer since_line_;
-  bool line_shown_ = false;  // unless other output has replaced it since
+  std::optional<Timer> rewritten_;  // since the line was rewritten; none: not yet
 };
 
 }  // namespace isotherm
