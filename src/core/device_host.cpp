@@ -53,12 +53,9 @@ class HostDevice final : public Device {
 
   // Memory that the operating system could allocate now, within the limits of a batch job or a container.
   MemoryInfo memory() const override {
-    MemoryInfo host{proc_bytes("/proc/meminfo", "MemAvailable"), proc_bytes("/proc/meminfo", "MemTotal")};
-    if (const auto group = memory_limit(find_cgroups("memory"))) {
-      host.free_bytes = std::min(host.free_bytes, group->free);
-      host.total_bytes = std::min(host.total_bytes, group->limit);
-    }
-    return host;
+    return within_limits(
+        {proc_bytes("/proc/meminfo", "MemAvailable"), proc_bytes("/proc/meminfo", "MemTotal")},
+        find_cgroups("memory"));
   }
 
   void* allocate(std::size_t bytes, Memory) override {

@@ -173,10 +173,9 @@ std::optional<double> cpu_quota(const Cgroups& cpu) {
   return least;
 }
 
-std::optional<CgroupMemory> memory_limit(const Cgroups& memory) {
+MemoryInfo within_limits(MemoryInfo host, const Cgroups& memory) {
   // The counts of both versions include the groups below.
   const bool v2 = memory.version == CgroupVersion::v2;
-  std::optional<CgroupMemory> least;
   for (const fs::path& folder : memory.folders) {
     const auto limit = bytes_in_file(folder / (v2 ? "memory.max" : "memory.limit_in_bytes"));
     if (!limit) continue;  // "max", or no such file
@@ -186,11 +185,10 @@ std::optional<CgroupMemory> memory_limit(const Cgroups& memory) {
         number_behind(folder / "memory.stat", v2 ? "inactive_file " : "total_inactive_file ");
     // The three files are read one after the other, so that their numbers need not agree.
     const std::size_t held = used - std::min(used, files);
-    const std::size_t free = *limit - std::min(*limit, held);
-    if (!least) least = {*limit, free};
-    least = {std::min(least->limit, *limit), std::min(least->free, free)};
+    host.total_bytes = std::min(host.total_bytes, *limit);
+    host.free_bytes = std::min(host.free_bytes, *limit - std::min(*limit, held));
   }
-  return least;
+  return host;
 }
 
 HostCores find_host_cores() {

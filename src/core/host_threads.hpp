@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/communicator.hpp"
+#include "core/device.hpp"
 
 namespace isotherm {
 
@@ -38,12 +39,9 @@ std::optional<double> cpu_quota(const Cgroups& cpu);
 // "max 100000" -> none, "150000 100000" -> 1.5: the file cpu.max of version 2. -1 as a quota: none.
 std::optional<double> parse_cpu_max(const std::string& text);
 
-// The lowest limit and free memory of all levels, in bytes. In version 1 a number near 2^63 means "no limit".
-struct CgroupMemory {
-  std::size_t limit = 0;
-  std::size_t free = 0;  // may be allocated: the kernel drops inactive file pages before it fails
-};
-std::optional<CgroupMemory> memory_limit(const Cgroups& memory);  // none: no limit
+// `host`, or less where a level has a lower limit or less free memory: bytes that may be allocated, as the
+// kernel drops inactive file pages before it fails. In version 1 a number near 2^63 means "no limit".
+MemoryInfo within_limits(MemoryInfo host, const Cgroups& memory);
 
 // A usable OMP_NUM_THREADS sets the number. Otherwise the ranks of a host share its cores: a core in the
 // masks of k ranks counts 1/k for each. So ranks bound to different cores keep their masks, and ranks with

@@ -106,6 +106,7 @@ namespace fs = std::filesystem;
 using Folders = std::vector<fs::path>;
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
+constexpr std::size_t host_bytes = 1000 * mebibyte;
 constexpr const char* v1_no_limit = "9223372036854771712\n";
 
 // A mount point of control groups: files by folder, with the contents that the kernel would show.
@@ -124,8 +125,8 @@ class Cgroup : public testing::Test {
                  {"memory.stat", "anon 7\nfile 9\nactive_file 5\ninactive_file " + std::to_string(inactive) +
                                      "\nworkingset_refault_file 3\n"}});
   }
-  std::optional<CgroupMemory> memory(const std::string& text) const {
-    return memory_limit(parse_cgroups(text, "memory", root()));
+  MemoryInfo memory(const std::string& text) const {
+    return within_limits({host_bytes, host_bytes}, parse_cgroups(text, "memory", root()));
   }
   std::optional<double> quota(const std::string& text) const {
     return cpu_quota(parse_cgroups(text, "cpu", root()));
@@ -159,10 +160,9 @@ TEST_F(Cgroup, TightestLevelCountsAndFilePagesThatCanBeDroppedAreFree) {
   group_v2("job", std::to_string(100 * mebibyte), 98 * mebibyte, 8 * mebibyte);  // the least free
   group_v2("job/step", std::to_string(50 * mebibyte), 10 * mebibyte, 0);         // the least limit
   group_v2("job/step/task", "max", 10 * mebibyte, 0);
-  const auto found = memory("0::/job/step/task\n");
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->limit, 50 * mebibyte);
-  EXPECT_EQ(found->free, 10 * mebibyte);
+  const MemoryInfo found = memory("0::/job/step/task\n");
+  EXPECT_EQ(found.total_bytes, 50 * mebibyte);
+  EXPECT_EQ(found.free_bytes, 10 * mebibyte);
 }
 
 TEST_F(Cgroup, VersionOneMemory) {
@@ -170,23 +170,22 @@ TEST_F(Cgroup, VersionOneMemory) {
   group("memory/slurm/job", {{"memory.limit_in_bytes", "1000000\n"},
                              {"memory.usage_in_bytes", "900000\n"},
                              {"memory.stat", "inactive_file 1\ntotal_inactive_file 300000\n"}});
-  const auto found = memory("4:memory:/slurm/job/step\n0::/\n");
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->limit, 1000000u);
-  EXPECT_EQ(found->free, 400000u);
+  const MemoryInfo found = memory("4:memory:/slurm/job/step\n0::/\n");
+  EXPECT_EQ(found.total_bytes, 1000000u);
+  EXPECT_EQ(found.free_bytes, 400000u);
 }
 
 // No group; a limit below the current use; counters read at different times; no counter.
 TEST_F(Cgroup, FreeMemoryNeverWrapsAround) {
-  EXPECT_FALSE(memory("0::/gone\n"));
+  EXPECT_EQ(memory("0::/gone\n").free_bytes, host_bytes);
   group_v2("", "max", mebibyte, 0);
-  EXPECT_FALSE(memory("0::/\n"));
+  EXPECT_EQ(memory("0::/\n").free_bytes, host_bytes);
   group_v2("full", "1000", 5000, 100);
-  EXPECT_EQ(memory("0::/full\n")->free, 0u);
+  EXPECT_EQ(memory("0::/full\n").free_bytes, 0u);
   group_v2("late", "1000", 100, 300);
-  EXPECT_EQ(memory("0::/late\n")->free, 1000u);
+  EXPECT_EQ(memory("0::/late\n").free_bytes, 1000u);
   group("bare", {{"memory.max", "1000\n"}});
-  EXPECT_EQ(memory("0::/bare\n")->free, 1000u);
+  EXPECT_EQ(memory("0::/bare\n").free_bytes, 1000u);
 }
 
 TEST_F(Cgroup, LeastQuotaOfTheLevels) {
@@ -208,8 +207,7 @@ TEST(HostMemory, LiesWithinTheMachineAndItsGroups) {
   EXPECT_GT(memory.free_bytes, 0u);
   EXPECT_LE(memory.free_bytes, memory.total_bytes);
   EXPECT_LE(memory.total_bytes, proc_bytes("/proc/meminfo", "MemTotal"));
-  const auto group = memory_limit(find_cgroups("memory"));
-  EXPECT_LE(memory.total_bytes, group ? group->limit : memory.total_bytes);
+  EXPECT_EQ(within_limits(memory, find_cgroups("memory")).total_bytes, memory.total_bytes);
 }
 
 // A program's name may contain any text, and one key may be the start of another.
