@@ -338,7 +338,7 @@ class Run {
     open_outputs(outputs, config, last);
     if (last && outputs.files.in_step() && config.output.asynchronous && !plan_files(config).empty())
       console_.say(fmt::format("files of the field are written in step: {}", outputs.files.why_in_step()));
-    warn_new(outputs);
+    warn_new(outputs.files);
     phases_[Phase::setup] += timer.lap();
 
     const LoopFrame frame{plan_.world, plan_.started, limit_,
@@ -353,7 +353,7 @@ class Run {
       viewer_file_ = outputs.fields->viewer_file();
     }
     record_outcome(config, outcome);
-    warn_new(outputs);
+    warn_new(outputs.files);
     end_case(config, outcome);
     return true;
   } catch (const CollectiveError& error) {
@@ -488,13 +488,9 @@ class Run {
   }
 
   // Prints each new warning of the writers once. All ranks have the same warnings.
-  void warn_new(const LoopOutputs<T>& outputs) {
-    const auto warn = [&](const std::vector<std::string>& warnings) {
-      for (const std::string& warning : warnings)
-        if (is_root() && std::ranges::count(console_.warnings(), warning) == 0) console_.warn(warning);
-    };
-    if (outputs.fields) warn(outputs.fields->warnings());
-    if (outputs.checkpoints) warn(outputs.checkpoints->warnings());
+  void warn_new(const FileThread& files) {
+    for (const std::string& warning : files.warnings())
+      if (is_root() && std::ranges::count(console_.warnings(), warning) == 0) console_.warn(warning);
   }
 
   bool has_checkpoint(const LoopOutcome& outcome) const {

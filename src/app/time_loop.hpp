@@ -134,13 +134,6 @@ class FieldOutputs {
 
   // The name of the file with the materials of the cells; empty without one.
   const std::string& material_file() const { return material_file_; }
-  // SnapshotWriter::warnings() of all writers.
-  std::vector<std::string> warnings() const {
-    std::vector<std::string> all;
-    for (const Part& part : parts_)
-      all.insert(all.end(), part.writer.warnings().begin(), part.writer.warnings().end());
-    return all;
-  }
 
   // Time and bytes of all writers; no file may be under way. `at_end`: s of this rank, after the last sweep.
   WritingRecord record(double at_end) {

@@ -58,6 +58,11 @@ double FileThread::backlog() const {
   return static_cast<double>(started_ - done_) * longest_;
 }
 
+void FileThread::warn(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (!text.empty() && std::ranges::count(warnings_, text) == 0) warnings_.push_back(text);
+}
+
 // Ends after the last file started, even if nobody waits for it: other ranks write it too.
 void FileThread::serve(const std::stop_token& stop) {
   use_threads(1);  // the other cores are for the sweeps

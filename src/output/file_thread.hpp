@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace isotherm {
 
@@ -40,6 +41,10 @@ class FileThread {
   // Seconds that callers have waited: what the files cost the sweeps.
   double waited() const { return waited_; }
 
+  // For writers: a warning about how files are written, kept once; empty: none. The same on all ranks.
+  void warn(const std::string& text);
+  const std::vector<std::string>& warnings() const { return warnings_; }  // after finish(); usually none
+
  private:
   void serve(const std::stop_token& stop);
 
@@ -53,6 +58,7 @@ class FileThread {
   std::exception_ptr error_;
   double longest_ = 0;  // s, of a file
   double waited_ = 0;
+  std::vector<std::string> warnings_;
   std::jthread thread_;  // last: it finishes all started files before the members above are destroyed
 };
 

@@ -120,7 +120,7 @@ TEST_F(Snapshot, HoldsEveryCellAtItsPlace) {
       world_.all_reduce(fingerprint_on_disk(path, subdomain(), cells_, Precision::fp64, 100), ReduceOp::sum),
       whole_fingerprint<double>());
   folder_.expect_names({"test.hdf.series", "test.xmf", "test_00000012.hdf"});
-  EXPECT_EQ(to.warnings(), warnings_here());  // space is reserved, writes are collective
+  EXPECT_EQ(in_step_.warnings(), warnings_here());  // space is reserved, writes are collective
   expect_same_bytes(to);
 }
 
@@ -247,7 +247,7 @@ TEST_F(SnapshotCompressed, HoldsEveryCellForEveryProcessGrid) {
                         slab_bytes);
       const std::string path = write<double>(to, ++sweep, grid);
       expect_cells<double>(path);
-      EXPECT_EQ(to.warnings(), warnings_here());  // collective
+      EXPECT_EQ(in_step_.warnings(), warnings_here());  // collective
       const DatasetReader reader(path, temperature_dataset);
       EXPECT_EQ(reader.chunk(), (Int3{66, 35, 66}));
       EXPECT_LT(reader.stored_bytes(), cells_.product() * 8 / 4);

@@ -69,7 +69,7 @@ class IoBench {
     return {entry("raw", raw, raw), entry("snapshot", written, raw), entry("snapshot, proved", proved, raw)};
   }
 
-  const std::vector<std::string>& warnings() const { return writer_.warnings(); }
+  const std::vector<std::string>& warnings() const { return in_step_.warnings(); }
 
  private:
   FieldView<const T> cells() const { return field_.view(); }

@@ -228,7 +228,7 @@ SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const
   start_hdf5();
   const WayToWrite way = choose_way_to_write(communicator_, folder_);
   collective_ = way.collective;
-  warn(way.warning);
+  files_.warn(way.warning);
   if (!communicator_.is_root()) return;
   const bool xdmf = config.output.xdmf || !grid_.is_image();  // other grids have no VTKHDF
   const bool steady = config.problem.kind == ProblemKind::steady;
@@ -323,9 +323,10 @@ std::int64_t SnapshotWriter::write_part(const std::string& part, const CellsView
     throw;
   }
   if (communicator_.any(reserved == Reserved::estimated))
-    warn("this file system cannot reserve space for a file (quotas and other writers may still fill it)");
+    files_.warn(
+        "this file system cannot reserve space for a file (quotas and other writers may still fill it)");
 
-  warn(file.write(field, subdomain, slab_bytes_, watchdog));
+  files_.warn(file.write(field, subdomain, slab_bytes_, watchdog));
   watchdog.phase("closing the file");
   file.close();
   watchdog.phase("fsync");
@@ -368,7 +369,7 @@ void SnapshotWriter::continue_series(std::int64_t sweep) {
   std::vector<std::string> problems;
   on_root(communicator_, [&] { problems = series_->take_over(sweep); });
   problems.resize(static_cast<std::size_t>(communicator_.all_reduce(std::ssize(problems), ReduceOp::max)));
-  for (const std::string& problem : problems) warn(communicator_.broadcast(problem));
+  for (const std::string& problem : problems) files_.warn(communicator_.broadcast(problem));
 }
 
 void SnapshotWriter::publish_series() {
@@ -387,11 +388,6 @@ void SnapshotWriter::add_to(WritingRecord& record) const {
   record.cell_bytes += written_.cell_bytes;
   record.compression = grid_.compression;
   record.seconds += written_.seconds;
-}
-
-void SnapshotWriter::warn(const std::string& text) {
-  if (!text.empty() && std::find(warnings_.begin(), warnings_.end(), text) == warnings_.end())
-    warnings_.push_back(text);
 }
 
 static constexpr double assumed_rate = 1e9;  // bytes per second, until a checkpoint was written

@@ -78,8 +78,6 @@ class SnapshotWriter {
 
   void add_to(WritingRecord& record) const;  // this rank's files, bytes and seconds; after wait()
   const SnapshotTimes& last_times() const { return last_times_; }  // of the last file
-  // Remarks for the log on how files were written, each once; usually none. The same on all ranks.
-  const std::vector<std::string>& warnings() const { return warnings_; }
 
  protected:
   FileGrid grid_;
@@ -93,14 +91,12 @@ class SnapshotWriter {
   std::int64_t write_part(const std::string& part, const CellsView& field, Box subdomain,
                           const SnapshotHeader& header);
   void read_back(const std::string& part, Box subdomain, const SnapshotHeader& header) const;
-  void warn(const std::string& text);
 
   SnapshotProvenance provenance_;
   Index slab_bytes_;
   Watchdog::Seconds timeout_;
   bool collective_ = false;
   std::shared_ptr<SnapshotSeries> series_;  // of rank 0
-  std::vector<std::string> warnings_;
   WritingRecord written_;
   SnapshotTimes last_times_;
   FileThread& files_;
@@ -124,7 +120,6 @@ class CheckpointWriter : SnapshotWriter {
 
   // Duration of the last write on the slowest rank; an estimate before the first. The same on all ranks.
   double seconds() const { return seconds_; }
-  using SnapshotWriter::warnings;
 
  private:
   int keep_;
