@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <exception>
-#include <memory>
 #include <string>
 #include <vector>
 

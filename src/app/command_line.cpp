@@ -122,16 +122,7 @@ CLI::Validator value_of(std::vector<std::pair<std::string, Value>> values) {
   std::vector<std::string> words;
   for (const auto& [word, value] : values) words.push_back(word);
   const CLI::Validator known = one_of(words);
-  return {[=](std::string& text) {
-            const std::string problem = known(text);
-            for (const auto& [word, value] : values)
-              if (problem.empty() && word == text) {
-                text = std::to_string(static_cast<int>(value));
-                break;
-              }
-            return problem;
-          },
-          known.get_description()};
+  return (known & CLI::Transformer(values)).description(known.get_description());
 }
 
 template <class Enum>
@@ -166,16 +157,18 @@ CLI::App* add_deck_subcommand(CLI::App& app, const char* name, const char* descr
 }
 
 // "256" or "256x128x64".
-std::optional<Int3> parse_size(const std::string& text) {
+Int3 parse_size(const std::string& text) {
   constexpr Index most = Index{1} << 20;  // an axis: the cells of a cube still fit 64 bits
   std::vector<Index> cells;
   std::istringstream axes(text + 'x');
-  for (std::string axis; std::getline(axes, axis, 'x');) {
+  for (std::string axis; std::getline(axes, axis, 'x');)
     cells.push_back(read_number<Index>(axis).value_or(0));
-    if (cells.back() < 1 || cells.back() > most) return std::nullopt;
-  }
-  if (cells.size() == 1) return Int3{cells[0], cells[0], cells[0]};
-  return cells.size() == 3 ? std::optional(Int3{cells[0], cells[1], cells[2]}) : std::nullopt;
+  if (cells.size() == 1) cells.resize(3, cells[0]);
+  if (cells.size() != 3 || std::ranges::any_of(cells, [](Index n) { return n < 1 || n > most; }))
+    throw CLI::ValidationError("--sizes", fmt::format("{} is no size (an edge such as 256, or 256x128x64; an "
+                                                      "axis has 1 to 1048576 cells)",
+                                                      in_quotes(text)));
+  return {cells[0], cells[1], cells[2]};
 }
 
 // A list with commas, as one word.
@@ -192,17 +185,10 @@ CLI::App* add_subject(CLI::App& bench, BenchSubject subject, const char* descrip
   app->add_option_function<std::vector<std::string>>(
          "--sizes",
          [&](const std::vector<std::string>& texts) {
-           for (const std::string& text : texts) options.sizes.push_back(*parse_size(text));
+           std::ranges::transform(texts, std::back_inserter(options.sizes), parse_size);
          },
          fmt::format("cells: 256,384 (cubes) or 256x128x64 (default: {})", sizes))
-      ->check({[](const std::string& text) {
-                 return parse_size(text) ? std::string()
-                                         : fmt::format(
-                                               "{} is no size (an edge such as 256, or 256x128x64; an axis "
-                                               "has 1 to 1048576 cells)",
-                                               in_quotes(text));
-               },
-               "SIZE"})
+      ->type_name("TEXT:SIZE")
       ->delimiter(',')
       ->allow_extra_args(false);
   add_list(app, "--precision", options.precisions, "default: both")->transform(value_of<Precision>());
@@ -459,12 +445,9 @@ void start_tool(const std::string& name, const std::vector<std::string>& words) 
                  std::strerror(errno));
 }
 
-std::vector<std::string> without(const std::vector<std::string>& overrides, std::string_view key) {
-  std::vector<std::string> others;
-  std::ranges::copy_if(overrides, std::back_inserter(others), [&](const std::string& override) {
-    return override.substr(0, override.find('=')) != key;
-  });
-  return others;
+std::vector<std::string> without(std::vector<std::string> overrides, std::string_view key) {
+  std::erase_if(overrides, [&](const std::string& each) { return each.substr(0, each.find('=')) == key; });
+  return overrides;
 }
 
 std::string run_words(const CommandLine& command, const std::vector<std::string>& overrides) {

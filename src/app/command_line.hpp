@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "config/config.hpp"
 #include "core/enum_words.hpp"
 #include "output/console/console.hpp"
 #include "output/records/bench_options.hpp"
@@ -59,7 +58,7 @@ CommandLineResult parse_command_line(int argc, const char* const* argv);
 [[noreturn]] void start_tool(const std::string& name, const std::vector<std::string>& words);
 
 // The overrides of all keys except `key`.
-std::vector<std::string> without(const std::vector<std::string>& overrides, std::string_view key);
+std::vector<std::string> without(std::vector<std::string> overrides, std::string_view key);
 // The command line that runs the deck with these overrides.
 std::string run_words(const CommandLine& command, const std::vector<std::string>& overrides);
 
