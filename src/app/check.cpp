@@ -2,7 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -256,7 +255,7 @@ std::string sweeps_text(const Session& session, const std::optional<PredictedCyc
     return fmt::format("sweeps          {} {}, at the copy bandwidth of {:.1f} GB/s measured here\n", about,
                        human_duration(more * predicted_seconds(session, copied)), copied / 1e9);
   }
-  const double of_a_rank = exchange_weights(session.deck.config, placement.backend).memory;
+  const double of_a_rank = ExchangeWeights::of(placement.backend, element_bytes(config)).memory;
   const double copied = of_a_rank * session.decomposition.ranks();
   return fmt::format("sweeps          {} {}, at a copy bandwidth of {:.1f} GB/s for each GPU\n", about,
                      human_duration(more * predicted_seconds(session, copied)), of_a_rank / 1e9);

@@ -49,17 +49,11 @@ std::string why_no_stores(const Config& config, Backend backend) {
 
 // Throws Error if a run on so many ranks would be rejected: on this host, or on any.
 void validate_case(const Config& config, int ranks, Host host, const CudaDevices& found) {
-  const PlannedBackend where =
+  PlannedBackend where =
       host == Host::another ? PlannedBackend{Backend::host, host} : planned_backend(config, found, host);
-  for (const Config& grid : sound_cases(config)) {
-    // For another host, checks only what is the same on all: subdomains that are too thin, a grid of too few
-    // processes. A query about kernels would open a GPU, and a study that holds it may block its own cases.
-    if (where.host == Host::this_one && where.backend == Backend::host) {
-      validate_on(grid, ranks, where.backend);
-    } else {
-      decompose(grid, ranks, where.backend);
-    }
-  }
+  // A query about kernels would open a GPU, and a study that holds it may block its own cases.
+  if (where.backend == Backend::cuda) where.host = Host::another;
+  for (const Config& grid : sound_cases(config)) validate_on(grid, ranks, where);
 }
 
 std::unique_ptr<Device> device_of(Backend backend, const CudaDevices& found) {
@@ -78,7 +72,7 @@ void validate_combination(const Config& config, int ranks, const CudaDevices& fo
   if (const std::string why = why_no_stores(config, where.backend); !why.empty())
     throw deck_error(config, "parallel.overlap", "{}; use auto", why);
   const auto device = device_of(where.backend, found);
-  validate_on(config, ranks, where.backend);
+  validate_on(config, ranks, where);
   settle_graph(config, true, why_no_graph(config, *device));
   validate_transport(config, *device);
 }

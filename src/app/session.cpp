@@ -175,13 +175,9 @@ FileGroup plan_checkpoints(const Config& config) {
   return {config.name, files, static_cast<double>(config.grid.cells.product()) * element_bytes(config)};
 }
 
-ExchangeWeights exchange_weights(const Config& config, Backend backend) {
-  return ExchangeWeights::of(backend, element_bytes(config));
-}
-
 SweepCost estimate(const Config& config, Int3 process_grid, Backend backend) {
   return sweep_cost(config.grid.cells, process_grid, periodic_axes(config), asked_halo(config),
-                    exchange_weights(config, backend));
+                    ExchangeWeights::of(backend, element_bytes(config)));
 }
 
 double predicted_seconds(const Session& session, double copy_bandwidth) {
@@ -197,7 +193,7 @@ double predicted_seconds(const Session& session, double copy_bandwidth) {
 
 std::vector<EstimatedGrid> weigh_process_grids(const Config& config, int ranks, Backend backend) {
   return process_grids_by_cost(config.grid.cells, ranks, periodic_axes(config), asked_halo(config),
-                               exchange_weights(config, backend));
+                               ExchangeWeights::of(backend, element_bytes(config)));
 }
 
 Decomposition decompose(const Config& config, int ranks, Backend backend) {
@@ -523,9 +519,10 @@ std::vector<Config> sound_cases(const Config& config) {
   return all;
 }
 
-void validate_on(const Config& config, int ranks, Backend backend) {
-  const Int3 largest = decompose(config, ranks, backend).subdomain(0).extent();
-  with_number(config.precision, [&]<class T>(T) { kernel_choices<T>(config, backend, largest); });
+void validate_on(const Config& config, int ranks, PlannedBackend where) {
+  const Int3 largest = decompose(config, ranks, where.backend).subdomain(0).extent();
+  if (where.host != Host::this_one) return;
+  with_number(config.precision, [&]<class T>(T) { kernel_choices<T>(config, where.backend, largest); });
 }
 
 void validate_transport(const Config& config, const Device& device) {
@@ -550,14 +547,12 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
   Placement placement =
       place_ranks(config, world, threads.threads, is_plan(command) ? Host::either : Host::this_one,
                   command.check.gpu_bytes > 0);
-  const bool is_here = placement.host == Host::this_one;
   all_or_throw(world, [&] {
-    for (const Config& each : cases)
-      is_here ? validate_on(each, ranks, placement.backend) : void(decompose(each, ranks, placement.backend));
+    for (const Config& each : cases) validate_on(each, ranks, placement);
   });
   Decomposition decomposition = decompose(config, ranks, placement.backend);
   // Before any field is allocated. The halo exchange tests later whether the transport does work.
-  if (is_here && config.parallel.transport != "auto")
+  if (placement.host == Host::this_one && config.parallel.transport != "auto")
     all_or_throw(world, [&] { validate_transport(config, *open_device(placement)); });
   validate_balance(config, world, placement.backend);
   Session session{std::move(deck),          std::move(cases),     std::move(threads),

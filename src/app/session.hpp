@@ -121,7 +121,6 @@ std::string domain_sizes(const Config& config);  // "20 x 20 x 4 mm, cells of 1 
 Decomposition decompose(const Config& config, int ranks, Backend backend);
 
 // The estimated cost of a sweep of the deck on one process grid, and on all, the cheapest first.
-ExchangeWeights exchange_weights(const Config& config, Backend backend);
 SweepCost estimate(const Config& config, Int3 process_grid, Backend backend);
 std::vector<EstimatedGrid> weigh_process_grids(const Config& config, int ranks, Backend backend);
 
@@ -174,8 +173,9 @@ void check_all_cells(Config& config, const Communicator& world);
 std::vector<Config> cases_of(const Config& config);
 // The same; throws Error for whatever can be rejected without a device, a rank count and a field.
 std::vector<Config> sound_cases(const Config& config);
-// Throws Error for what can be rejected with a rank count and a backend.
-void validate_on(const Config& config, int ranks, Backend backend);
+// Throws Error for what can be rejected with a rank count and a backend. On another host, whose devices
+// cannot be queried, only what is the same on all: subdomains that are too thin, a grid of too few processes.
+void validate_on(const Config& config, int ranks, PlannedBackend where);
 
 // Throws Error(unavailable) if the device cannot use the transport that the deck names.
 void validate_transport(const Config& config, const Device& device);
