@@ -42,13 +42,13 @@ bool use_recalled(const TuningChoice& choice, const KernelChoices<T>& choices, S
   const Level<T>& level = solver.level();
   const int least = exchanges(level.sides()) ? sweep->time_block : 1;  // layers that a launch needs
   if (choice.halo_width < least || choice.halo_width > ghost_layers(level.config())) return false;
-  StepPlan<T> plan{*sweep, choice.halo_width, Overlap::off,
-                   choice.graph && level.halo().why_not_recordable().empty()};
-  solver.use(plan, **reduction);
-  plan.overlap = choice.overlap;
-  if (plan.overlap == Overlap::in_kernel && !solver.step().can_store_faces()) return false;
-  solver.use(plan, **reduction);
-  return true;
+  const StepPlan<T> before = solver.plan();
+  const StepPlan<T> plan{*sweep, choice.halo_width, choice.overlap,
+                         choice.graph && level.halo().why_not_recordable().empty()};
+  solver.step().use(plan);
+  const bool can_run = solver.step().can_run();
+  can_run ? solver.use(plan, **reduction) : solver.step().use(before);
+  return can_run;
 }
 
 MethodRecord describe_method(const Session& session) {

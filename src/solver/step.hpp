@@ -34,12 +34,10 @@ class Step {
     const Config& config = level.config();
     const Overlap wanted = config.parallel.overlap;
     const int ranks = level.communicator().size();
-    const bool overlap = wanted != Overlap::in_kernel && overlaps(wanted, level.device().backend(), ranks);
-    StepPlan<T> plan{sweep, config.solver.halo_width.value_or(sweep.time_block),
-                     overlap ? Overlap::on : Overlap::off};
-    use(plan);
-    if (wanted != Overlap::in_kernel || ranks == 1) return;
-    if (!can_store_faces())
+    Overlap overlap = overlaps(wanted, level.device().backend(), ranks) ? Overlap::on : Overlap::off;
+    if (wanted == Overlap::in_kernel) overlap = ranks > 1 ? wanted : Overlap::off;
+    use({sweep, config.solver.halo_width.value_or(sweep.time_block), overlap});
+    if (!can_run())
       throw CollectiveError(
           ExitCode::unavailable,
           fmt::format(
@@ -47,8 +45,6 @@ class Step {
               "transport peer between all neighbours, a GPU for each rank, whole tiles along x where "
               "x is cut, and no periodic axis that is not cut); use auto",
               config.at("parallel.overlap")));
-    plan.overlap = wanted;
-    use(plan);
   }
 
   Level<T>& level() const { return level_; }
@@ -102,8 +98,9 @@ class Step {
     graph_.graph.reset();
     forget_ghosts();
   }
-  // May plan().overlap be in_kernel? Collective.
-  bool can_store_faces() const {
+  // Can sweeps run by plan()? With the overlap in_kernel they must be able to store their faces. Collective.
+  bool can_run() const {
+    if (plan_.overlap != Overlap::in_kernel) return true;
     const StencilKernel<T>& entry = kernel();
     const Communicator& ranks = level_.communicator();
     const bool column_above = level_.decomposition().neighbour(ranks.rank(), {1, 0, 0}).has_value();

@@ -172,7 +172,7 @@ class Autotuner {
   std::vector<Candidate> time_block_candidates() const {
     const bool exchanged = exchanges(solver_.level().sides());
     const std::int64_t span = exchanged ? std::int64_t{ghost_layers(config_)} : sweeps_until_due(config_);
-    const auto launches = [&](int subdomain) { return (span + subdomain - 1) / subdomain; };
+    const auto launches = [&](int time_block) { return ceil_div(span, time_block); };
     const SweepChoice<T>& fastest = tried_[fastest_].plan.sweep;
     std::vector<Candidate> all;
     for (const SweepChoice<T>& choice : choices_.sweeps) {
@@ -312,18 +312,6 @@ class Autotuner {
     ++round_;
   }
 
-  // Sets the step to the candidate's plan. False where `overlap: in_kernel` does not work here. Collective.
-  bool can_run(const Candidate& candidate) {
-    StepPlan<T> plan = candidate.plan;
-    if (plan.overlap == Overlap::in_kernel) {
-      plan.overlap = Overlap::off;
-      step().use(plan);
-      if (!step().can_store_faces()) return false;
-    }
-    step().use(candidate.plan);
-    return true;
-  }
-
   template <class Work>
   double timed(const Work& work) {
     const Communicator& ranks = level().communicator();
@@ -338,7 +326,8 @@ class Autotuner {
 
   // Takes a sample, the first after a warm-up of kernel and caches. False: too few sweeps until `until`.
   bool measure(Candidate& candidate, std::int64_t until) {
-    if (!can_run(candidate)) return true;
+    step().use(candidate.plan);
+    if (!step().can_run()) return true;
     const std::int64_t unit = step().unit();
     const std::int64_t room = fewer_ ? std::numeric_limits<std::int64_t>::max() : until - level().sweeps();
     const bool is_first = candidate.samples.empty();
