@@ -1,9 +1,11 @@
-// The phases of a run: one list for timers, profiler ranges and run.json.
+// The phases of a run: one list for timers, profiler ranges and run.json; and a clock for them.
 #pragma once
 
 #include <array>
 
+#include "core/device.hpp"
 #include "core/enum_words.hpp"
+#include "core/timer.hpp"
 
 namespace isotherm {
 
@@ -49,6 +51,34 @@ class TraceRange {
   explicit TraceRange(Phase phase);
   ~TraceRange();
   TraceRange& operator=(TraceRange&&) = delete;
+};
+
+// Seconds of a host thread by phase. Where it waits for the work that each phase queues on `stream`, they are
+// those of the device.
+class PhaseClock {
+ public:
+  PhaseClock(Device& device, Stream stream) : device_(&device), stream_(stream) {}
+
+  // Adds to `phase` the time of `work`, which queues on the stream.
+  template <class Work>
+  void timed(Phase phase, const Work& work) {
+    restart();
+    work();
+    lap(phase);
+  }
+  void restart() { timer_ = Timer(); }
+  void lap(Phase phase) {  // adds the time since the last lap or restart
+    if (waits) device_->synchronize(stream_);
+    times[phase] += timer_.lap();
+  }
+
+  PhaseTimes times{};
+  bool waits = false;
+
+ private:
+  Device* device_;
+  Stream stream_;
+  Timer timer_;
 };
 
 }  // namespace isotherm

@@ -15,6 +15,7 @@ HaloExchange<T>::HaloExchange(const Decomposition& decomposition, const Communic
       communicator_(communicator),
       device_(device),
       fields_(std::move(fields)),
+      stream_(own_stream(device, Priority::high)),
       field_ready_(own_event(device)),
       ghosts_ready_(own_event(device)) {
   all_or_throw(communicator, [&] { check_arguments(); });
@@ -69,8 +70,7 @@ typename HaloExchange<T>::Layers HaloExchange<T>::connect(int layers) {
   const bool mine = layers == 1 && made.copies.empty() && made.transports.size() == 1 &&
                     made.transports.front()->serves_sweeps();
   made.serves_sweeps = communicator_.all(mine);
-  if (times_phases_)
-    for (const auto& each : made.transports) each->time_phases(device_);
+  for (const auto& each : made.transports) each->time_phases(clock_.get());
   return made;
 }
 
@@ -84,11 +84,11 @@ void HaloExchange<T>::use(int layers) {
 }
 
 template <class T>
-void HaloExchange<T>::start(FieldView<T> field, Stream compute, Stream halo) {
+void HaloExchange<T>::start(FieldView<T> field, Stream compute) {
   if (!now().messages.empty()) {
     device_.record(field_ready_, compute);
-    device_.wait(halo, field_ready_);
-    for (const auto& each : now().transports) each->send(field, halo);
+    device_.wait(stream_, field_ready_);
+    for (const auto& each : now().transports) each->send(field, stream_);
   }
   if (now().copies.empty()) return;
   const TraceRange range(Phase::copies);
@@ -97,27 +97,19 @@ void HaloExchange<T>::start(FieldView<T> field, Stream compute, Stream halo) {
 }
 
 template <class T>
-void HaloExchange<T>::finish(FieldView<T> field, Stream compute, Stream halo) {
+void HaloExchange<T>::finish(FieldView<T> field, Stream compute) {
   if (now().messages.empty()) return;
-  for (const auto& each : now().transports) each->receive(field, halo);
-  device_.record(ghosts_ready_, halo);
+  for (const auto& each : now().transports) each->receive(field, stream_);
+  device_.record(ghosts_ready_, stream_);
   device_.wait(compute, ghosts_ready_);
 }
 
 template <class T>
 void HaloExchange<T>::time_phases() {
-  times_phases_ = true;
+  clock_ = std::make_unique<PhaseClock>(device_, stream_);
+  clock_->waits = true;
   for (auto& [number, layers] : by_number_)
-    for (const auto& each : layers.transports) each->time_phases(device_);
-}
-
-template <class T>
-PhaseTimes HaloExchange<T>::times() const {
-  PhaseTimes sum;
-  for (const auto& [number, layers] : by_number_)
-    for (const auto& each : layers.transports)
-      for (const Phase phase : {Phase::pack, Phase::wire, Phase::unpack}) sum[phase] += each->times()[phase];
-  return sum;
+    for (const auto& each : layers.transports) each->time_phases(clock_.get());
 }
 
 template class HaloExchange<float>;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 
 #include "core/communicator.hpp"
@@ -16,8 +17,8 @@ namespace isotherm {
 // this rank itself (periodic, one part), the exchange copies within the field. Ghosts beyond a boundary stay
 // as they are.
 //
-//     start:  local copies on `compute`;  every transport's send() on `halo`
-//     finish: every transport's receive() on `halo`; `compute` waits
+//     start:  local copies on `compute`;  every transport's send() on a stream of higher priority
+//     finish: every transport's receive() on that stream; `compute` waits
 //
 // Between start and finish, cells that read no ghost of another rank (interior_box()) may be swept on
 // `compute`.
@@ -37,16 +38,17 @@ class HaloExchange {
   }
 
   // `field` is one of the bound fields, the same one on all ranks.
-  void start(FieldView<T> field, Stream compute, Stream halo);
-  void finish(FieldView<T> field, Stream compute, Stream halo);
+  void start(FieldView<T> field, Stream compute);
+  void finish(FieldView<T> field, Stream compute);
 
   // Can sweeps store their faces in place of exchanges (one layer, no local copies)? The same on all ranks.
   bool serves_sweeps() const { return now().serves_sweeps; }
   Transport<T>& of_sweeps() { return *now().transports.front(); }  // the transport of these stores
 
-  // From now on times() has this rank's exchanges; on a GPU the host waits after each phase.
+  // From now on times() has the pack, wire and unpack times of this rank's exchanges, from 0. On a GPU the
+  // host waits after each phase, so nothing overlaps.
   void time_phases();
-  PhaseTimes times() const;
+  PhaseTimes times() const { return clock_ ? clock_->times : PhaseTimes{}; }
 
   const std::vector<HaloLink>& links() const { return chosen_.links; }  // by neighbour
   // Why start() and finish() cannot be recorded into a graph, by the first transport between any two ranks
@@ -80,7 +82,8 @@ class HaloExchange {
   ChosenTransports<T> chosen_;
   int layers_ = 0;
   std::map<int, Layers> by_number_;
-  bool times_phases_ = false;
+  std::unique_ptr<PhaseClock> clock_;  // null: phases are not timed
+  Owned<Stream> stream_;
   Owned<Event> field_ready_, ghosts_ready_;
 };
 

@@ -28,16 +28,16 @@ class PackedTransport final : public Transport<T> {
   }
 
   void send(FieldView<T> field, Stream stream) override {
-    this->measure(Phase::pack, stream, [&] {
+    this->measure(Phase::pack, [&] {
       for (std::size_t i = 0; i < messages_.size(); ++i)
         cells_.pack(field, messages_[i].edge, static_cast<T*>(packed_[i].send), stream);
     });
-    this->measure(Phase::wire, stream, [&] { wire_->send(stream); });
+    this->measure(Phase::wire, [&] { wire_->send(stream); });
   }
 
   void receive(FieldView<T> field, Stream stream) override {
-    this->measure(Phase::wire, stream, [&] { wire_->receive(stream); });
-    this->measure(Phase::unpack, stream, [&] {
+    this->measure(Phase::wire, [&] { wire_->receive(stream); });
+    this->measure(Phase::unpack, [&] {
       for (std::size_t i = 0; i < messages_.size(); ++i)
         cells_.unpack(static_cast<const T*>(packed_[i].receive), field, messages_[i].ghosts, stream);
     });

@@ -9,7 +9,6 @@
 #include "core/communicator.hpp"
 #include "core/device.hpp"
 #include "core/field_view.hpp"
-#include "core/timer.hpp"
 #include "core/trace.hpp"
 #include "grid/field.hpp"
 #include "halo/messages.hpp"
@@ -56,29 +55,20 @@ class Transport {
   virtual void publish_ghosts(FieldView<T>, Stream) {}
   virtual void unpack_ghosts(FieldView<T>, Stream) {}
 
-  // From now on times() has the pack, wire and unpack times of the host thread, which waits after each phase
-  // for the work it has queued: a GPU then overlaps nothing. Otherwise phases are only ranges for profilers.
-  void time_phases(Device& device) {
-    timed_ = &device;
-    times_ = {};
-  }
-  const PhaseTimes& times() const { return times_; }
+  // From now on `clock`, of the stream of the exchanges, has the pack, wire and unpack times. Without one
+  // (null) phases are only ranges for profilers.
+  void time_phases(PhaseClock* clock) { clock_ = clock; }
 
  protected:
   // Executes, and perhaps times, a phase within send() or receive().
   template <class Work>
-  void measure(Phase phase, Stream stream, const Work& work) {
+  void measure(Phase phase, const Work& work) {
     const TraceRange range(phase);
-    if (!timed_) return work();
-    const Timer timer;
-    work();
-    timed_->synchronize(stream);
-    times_[phase] += timer.seconds();
+    clock_ ? clock_->timed(phase, work) : work();
   }
 
  private:
-  Device* timed_ = nullptr;
-  PhaseTimes times_;
+  PhaseClock* clock_ = nullptr;
 };
 
 // A transport made ready on all ranks.

@@ -181,10 +181,10 @@ class PeerTransport final : public Transport<T> {
 
   void send(FieldView<T> field, Stream stream) override {
     stream_ = stream;
-    this->measure(Phase::wire, stream, [&] { copy_.store(bound_to(field).messages, links_, stream); });
+    this->measure(Phase::wire, [&] { copy_.store(bound_to(field).messages, links_, stream); });
   }
   void receive(FieldView<T> field, Stream stream) override {
-    this->measure(Phase::unpack, stream, [&] { copy_.wait(bound_to(field).arrivals, links_, stream); });
+    this->measure(Phase::unpack, [&] { copy_.wait(bound_to(field).arrivals, links_, stream); });
   }
   bool arrived() override { return true; }  // receive() never waits
   bool recordable() const override { return true; }

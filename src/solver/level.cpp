@@ -114,7 +114,6 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
       host_(make_host_device(device.row_alignment())),
       own_stream_(options.compute ? std::nullopt : std::optional(own_stream(device, Priority::normal))),
       compute_(options.compute ? *options.compute : own_stream_->get()),
-      halo_stream_(own_stream(device, Priority::high)),
       dt_(config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 0) {
   if (dt_ > 0) jumps_ = {jump_times(config), dt_};
   all_or_throw(communicator, [&] {
@@ -220,7 +219,7 @@ void Level<T>::initialise() {
   };
   const bool is_free = mean_is_free(config_);
   const bool mine = !is_free && all_or_throw(communicator_, [&] { return initialise_by_formula(); });
-  if (!communicator_.all_reduce(std::int64_t{mine}, ReduceOp::min)) fill({});
+  if (!communicator_.all(mine)) fill({});
   if (is_free) {
     // No boundary fixes the temperature: the initial state is shifted to the mean of the deck. Jacobi sweeps
     // of a balanced problem preserve it.

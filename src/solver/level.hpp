@@ -230,7 +230,8 @@ class Level {
   // Does before() hold the field one sweep before the current one?
   bool has_before() const { return has_before_; }
 
-  // Everything below is queued on compute() in order, exchanges on a second stream of higher priority.
+  // Everything below is queued on compute() in order; exchanges have a stream of their own, for which
+  // compute() waits.
 
   // Updates values of boundaries and sources that vary in time, for the next `sweeps` sweeps. Where a cycle
   // is one sweep, each sweep takes its values at its start. A longer cycle takes them in its middle, or at
@@ -245,11 +246,11 @@ class Level {
         .fill_boundaries(current_.view(), boundaries_in_ghosts(own_boundaries, boundaries_.boundaries()),
                          region, compute_);
   }
-  void start_exchange() { halo_.start(current_.view(), compute_, halo_stream_); }
-  void finish_exchange() { halo_.finish(current_.view(), compute_, halo_stream_); }
+  void start_exchange() { halo_.start(current_.view(), compute_); }
+  void finish_exchange() { halo_.finish(current_.view(), compute_); }
   void exchange(Field<T>& field) {  // `field`: one of this level's
-    halo_.start(field.view(), compute_, halo_stream_);
-    halo_.finish(field.view(), compute_, halo_stream_);
+    halo_.start(field.view(), compute_);
+    halo_.finish(field.view(), compute_);
   }
   void set_zero() {  // the current field, ghosts included
     FaceCopy<T>::on(device_.backend()).fill(current_.view(), T(0), compute_);
@@ -316,7 +317,6 @@ class Level {
     copying_.reset();
   }
   void synchronize() {
-    device_.synchronize(halo_stream_);
     device_.synchronize(compute_);
     boundaries_.check();
     if (varying_) varying_->check();
@@ -425,7 +425,6 @@ class Level {
   Buffer packed_;                            // on the device: cells packed for the copy to the host
   std::optional<Owned<Stream>> own_stream_;  // none on a coarser grid
   Stream compute_;
-  Owned<Stream> halo_stream_;
   std::vector<Coefficients<T>> coefficients_;  // of each sweep of a cycle
   Coefficients<T> unit_{};
   bool probes_ = false;

@@ -52,6 +52,7 @@ class ConductanceGrid {
         communicator(ranks),
         subdomain(cut.subdomain(ranks.rank())),
         mine(whole()),
+        clock(device, compute),
         device_(device),
         sides_(ghost_sides(cut, ranks.rank())),
         exchanges_(exchanges(sides_)),
@@ -62,8 +63,7 @@ class ConductanceGrid {
         halo_(cut, communicator, device, {halo_field(current_), halo_field(other_), halo_field(source_)},
               {config.parallel.transport, config.at("parallel.transport"), config.parallel.probe_timeout,
                false}),
-        compute_(compute),
-        halo_stream_(own_stream(device, Priority::high)) {
+        compute_(compute) {
     for (int i = 0; i < 3 + has_ground(config); ++i) faces_.push_back(new_field());
     // The tests of transports left patterns in the ghosts; beyond boundaries fields must hold 0.
     for (Field<float>* field : {&current_, &other_, &source_})
@@ -114,10 +114,10 @@ class ConductanceGrid {
 
   void exchange(Field<float>& field, int layers = 1) {  // current(), other() or source()
     if (!exchanges_) return;
-    timed(Phase::halo, [&] {
+    clock.timed(Phase::halo, [&] {
       halo_.use(layers);
-      halo_.start(field.view(), compute_, halo_stream_);
-      halo_.finish(field.view(), compute_, halo_stream_);
+      halo_.start(field.view(), compute_);
+      halo_.finish(field.view(), compute_);
     });
   }
 
@@ -136,25 +136,17 @@ class ConductanceGrid {
              std::as_const(source_).view(), other_.view(),
              widened_subdomain(subdomain.extent(), sides_.filled, static_cast<Index>(end - j - 1)),
              weights[j]});
-      timed(Phase::sweep, [&] { Semicoarsening<float>::on(device_.backend()).sweep(sweeps, compute_); });
+      clock.timed(Phase::sweep,
+                  [&] { Semicoarsening<float>::on(device_.backend()).sweep(sweeps, compute_); });
     }
-  }
-
-  void time_phases() { times_phases_ = true; }
-  template <class Work>
-  void timed(Phase phase, const Work& work) {
-    Timer timer;
-    work();
-    if (times_phases_) device_.synchronize(compute_);
-    times[phase] += timer.lap();
   }
 
   const Decomposition decomposition;
   const Communicator communicator;
   const Box subdomain;
   Halving halving{.axis = -1};
-  Box mine;            // cells that this rank restricts to
-  PhaseTimes times{};  // seconds of this rank's host thread, as in Step
+  Box mine;          // cells that this rank restricts to
+  PhaseClock clock;  // as in Step
 
  private:
   Field<float> new_field() const {
@@ -163,13 +155,12 @@ class ConductanceGrid {
 
   Device& device_;
   GhostSides sides_;
-  bool exchanges_, is_recordable_ = true, times_phases_ = false;
+  bool exchanges_, is_recordable_ = true;
   int ghosts_;  // layers, edges and corners included; as many sweeps follow each exchange
   Field<float> current_, other_, source_;
   std::vector<Field<float>> faces_;  // by axis, then the ground where there is one
   HaloExchange<float> halo_;
   Stream compute_;
-  Owned<Stream> halo_stream_;
 
  public:
   // Set if this grid is whole on every rank and the finer one is not. The last member: ranks close their
@@ -221,8 +212,8 @@ class MaterialMultigrid {
   // The grid of the field's cells. A cycle reads its source() and stores the correction in its current().
   ConductanceGrid& finest() { return grid(0); }
   void v_cycle() {
-    if (!graph_ || times_phases_) return cycle(0);
-    finest().timed(Phase::sweep, [&] { device_.launch(*graph_, compute_); });
+    if (!graph_ || finest().clock.waits) return cycle(0);
+    finest().clock.timed(Phase::sweep, [&] { device_.launch(*graph_, compute_); });
   }
   // Call it after conductances of the field's cells have changed. Updates all grids: coarse conductances
   // depend on all finer ones, so a partial update would keep a trace of earlier steps.
@@ -232,12 +223,8 @@ class MaterialMultigrid {
 
   std::vector<TimedGrid> timed() {  // the finest first
     std::vector<TimedGrid> all;
-    for (const auto& each : grids_) all.push_back({each->decomposition.cells(), &each->times});
+    for (const auto& each : grids_) all.push_back({each->decomposition.cells(), &each->clock});
     return all;
-  }
-  void time_phases() {
-    times_phases_ = true;
-    for (const auto& each : grids_) each->time_phases();
   }
 
  private:
@@ -331,23 +318,23 @@ class MaterialMultigrid {
   void restrict_to(std::size_t i) {
     ConductanceGrid &fine = grid(i - 1), &coarse = grid(i);
     fine.exchange(fine.current());
-    fine.timed(Phase::sweep, [&] {
+    fine.clock.timed(Phase::sweep, [&] {
       kernels_.find_residual(fine.faces(), coarse.halving, std::as_const(fine.current()).view(),
                              std::as_const(fine.source()).view(), fine.other().view(), fine.whole(),
                              compute_);
     });
     fine.exchange(fine.other());
-    fine.timed(Phase::sweep, [&] {
+    fine.clock.timed(Phase::sweep, [&] {
       kernels_.restrict_residual(fine.faces(), coarse.halving, std::as_const(fine.other()).view(),
                                  coarse.source().view(), coarse.mine, compute_);
     });
-    if (coarse.gathering) fine.timed(Phase::halo, [&] { coarse.gathering->gather(compute_); });
+    if (coarse.gathering) fine.clock.timed(Phase::halo, [&] { coarse.gathering->gather(compute_); });
   }
 
   void prolong_from(std::size_t i) {
     ConductanceGrid &fine = grid(i - 1), &coarse = grid(i);
     coarse.exchange(coarse.current());
-    fine.timed(Phase::sweep, [&] {
+    fine.clock.timed(Phase::sweep, [&] {
       kernels_.prolong_add(fine.faces(), coarse.halving, std::as_const(coarse.current()).view(),
                            fine.current().view(), fine.whole(), compute_);
     });
@@ -373,7 +360,6 @@ class MaterialMultigrid {
   const Config& config_;
   Communicator ranks_, self_;
   Device& device_;
-  bool times_phases_ = false;
   int conductances_;  // kinds per cell: three faces, and the ground where there is one
   Stream compute_;
   OfBody of_body_;
@@ -428,7 +414,7 @@ class MaterialCorrection : public Correction<T> {
     level_.wait_for_copy(true);  // the field is changed in place
     step_.refresh_ghosts();
     level_.fill_boundaries(level_.whole());
-    step_.timed(Phase::sweep, [&] {
+    step_.clock.timed(Phase::sweep, [&] {
       kernels().find_residual_of_body(body(), static_cast<T>(scale), level_.field(), level_.source(),
                                       multigrid_.finest().source().view(), level_.whole(), level_.compute());
     });
@@ -450,7 +436,6 @@ class MaterialCorrection : public Correction<T> {
   }
 
   std::int64_t extra_sweeps() const override { return extra_sweeps_; }
-  void time_phases() override { multigrid_.time_phases(); }
   std::vector<TimedGrid> timed() override { return multigrid_.timed(); }
 
  private:
@@ -489,17 +474,17 @@ class MaterialCorrection : public Correction<T> {
     const ConjugateFields<T> fields = this->fields();
     ConjugateParts parts;
     grid.exchange(grid.current());
-    grid.timed(Phase::sweep, [&] {
+    grid.clock.timed(Phase::sweep, [&] {
       kernels().find_residual(grid.faces(), {.axis = -1}, fields.correction, {}, grid.other().view(),
                               level_.whole(), level_.compute());
     });
     const bool accelerates = level_.config().problem.accelerate == Acceleration::cg;
     if (accelerates || is_implicit(level_.config()))
-      grid.timed(Phase::reduction, [&] {
+      grid.clock.timed(Phase::reduction, [&] {
         steps.products(fields, sums_.template as<LongAccumulator>(), level_.compute());
         parts = next_parts(accelerates);
       });
-    grid.timed(Phase::sweep, [&] { steps.take(fields, parts, level_.compute()); });
+    grid.clock.timed(Phase::sweep, [&] { steps.take(fields, parts, level_.compute()); });
   }
 
   // The parts of the next step: the whole correction as long as V cycles alone converge, then the parts that

@@ -124,7 +124,7 @@ void find_defect(Step<T>& step, FieldView<Change> defect, double scale, const Up
   Level<T>& level = step.level();
   step.refresh_ghosts();
   level.fill_boundaries(level.whole());
-  step.timed(Phase::sweep, [&] {
+  step.clock.timed(Phase::sweep, [&] {
     ChangeTransfer<T, Change>::on(level.device().backend())
         .find_defect({level.field(), level.source(), level.coefficients(), defect, level.whole(),
                       static_cast<T>(scale), norm},
@@ -191,11 +191,8 @@ class Multigrid : public WholeCycle {
 
   std::vector<TimedGrid> timed() override {
     std::vector<TimedGrid> all;
-    for (const auto& each : coarse_) all.push_back({each->level.config().grid.cells, &each->step.times});
+    for (const auto& each : coarse_) all.push_back({each->level.config().grid.cells, &each->step.clock});
     return all;
-  }
-  void time_phases() override {
-    for (const auto& each : coarse_) each->step.time_phases();
   }
 
  private:
@@ -240,7 +237,7 @@ class Multigrid : public WholeCycle {
       finer.refresh_ghosts();
       fine.fill_boundaries(coarse.read, {own_x, false, false});
     }
-    finer.timed(Phase::sweep, [&] {
+    finer.clock.timed(Phase::sweep, [&] {
       transfer.restrict_residual({fine.field(),
                                   fine.source(),
                                   fine.coefficients(),
@@ -256,7 +253,7 @@ class Multigrid : public WholeCycle {
       if (!sweeps) coarse.level.set_zero();
       coarse.step.forget_ghosts();
     });
-    finer.timed(Phase::halo, [&] {
+    finer.clock.timed(Phase::halo, [&] {
       if (coarse.gathering) coarse.gathering->gather(fine.compute());
       if (exchanges(coarse.level.sides())) coarse.level.exchange(coarse.level.source_field());
     });
@@ -270,7 +267,7 @@ class Multigrid : public WholeCycle {
       return coarse.interpolations[axis].template as<const Interpolation<T>>();
     };
     coarse.step.refresh_ghosts();
-    finer.timed(Phase::sweep, [&] {
+    finer.clock.timed(Phase::sweep, [&] {
       GridTransfer<T>::on(fine.device().backend())
           .prolong_add({coarse.level.field(),
                         fine.current().view(),
@@ -317,7 +314,7 @@ class Multigrid : public WholeCycle {
   bool can_be_recorded() {
     const Config& config = level(0).config();
     if (coarse_.empty()) return false;  // the number of launches need not be even
-    if (config.solver.cuda_graph == GraphChoice::off || finest_.times_phases() || fixes_mean_) return false;
+    if (config.solver.cuda_graph == GraphChoice::off || finest_.clock.waits || fixes_mean_) return false;
     if (!why_no_graph(config, level(0).device()).empty()) return false;
     for (std::size_t i = 0; i <= coarse_.size(); ++i)
       if (!level(i).halo().why_not_recordable().empty() ||
@@ -328,11 +325,11 @@ class Multigrid : public WholeCycle {
 
   // Runs a cycle as a graph. Each grid has an even number of launches, so its current field stays the same.
   void run(RecordedSweeps<T>& recorded, const std::function<void()>& work) {
-    if (!records_ || finest_.times_phases()) return work();
+    if (!records_ || finest_.clock.waits) return work();
     Level<T>& field = level(0);
     field.wait_for_copy(true);  // the second launch would overwrite the field
     if (recorded.starts_at != field.field().origin) field.record(recorded, work);
-    finest_.timed(Phase::sweep, [&] { field.launch(recorded, false); });
+    finest_.clock.timed(Phase::sweep, [&] { field.launch(recorded, false); });
   }
 
   Step<T>& finest_;
@@ -369,26 +366,22 @@ class CorrectionBy : public Correction<T> {
     if (has_source_of_ != level_.sweeps())
       find_defect(step_, change_.source_field().view(), scale * scale_, {});
     has_source_of_.reset();
-    step_.timed(Phase::sweep, [&] { change_.set_zero(); });
+    step_.clock.timed(Phase::sweep, [&] { change_.set_zero(); });
     change_step_.forget_ghosts();
     if (exchanges(change_.sides()))
-      step_.timed(Phase::halo, [&] { change_.exchange(change_.source_field()); });
+      step_.clock.timed(Phase::halo, [&] { change_.exchange(change_.source_field()); });
     for (int i = 0; i < cycles; ++i) multigrid_.take(i == 0 && from_the_start);
     level_.wait_for_copy(true);  // the field is changed in place
-    step_.timed(Phase::sweep, [&] {
+    step_.clock.timed(Phase::sweep, [&] {
       ChangeTransfer<T, Change>::on(level_.device().backend())
           .add(change_.field(), level_.current().view(), level_.whole(), level_.compute());
     });
     step_.forget_ghosts();
   }
 
-  void time_phases() override {
-    change_step_.time_phases();
-    multigrid_.time_phases();
-  }
   std::vector<TimedGrid> timed() override {
     std::vector<TimedGrid> all = multigrid_.timed();
-    all.insert(all.begin(), {change_.config().grid.cells, &change_step_.times});
+    all.insert(all.begin(), {change_.config().grid.cells, &change_step_.clock});
     return all;
   }
 

@@ -18,7 +18,7 @@ namespace isotherm {
 // A grid and its time. Transfers between two grids count for the finer one.
 struct TimedGrid {
   Int3 cells;
-  PhaseTimes* times;
+  PhaseClock* clock;
 };
 
 // A cycle that consists not only of sweeps. It is executed as a whole, on the field's grid and others.
@@ -33,8 +33,6 @@ class WholeCycle {
   // Sweeps so far in addition to those of the method's cycles.
   virtual std::int64_t extra_sweeps() const { return 0; }
   virtual std::vector<TimedGrid> timed() = 0;  // the grids below the field's, the finest first
-  // From now on the host waits after each phase of every grid, as in Step::time_phases().
-  virtual void time_phases() = 0;
 };
 
 // `finest` is the step of the finest level, which has a field of sources; it must outlive the result.

@@ -93,7 +93,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
     whole_cycle_ = make_multigrid(step_);
   }
   if (has_cycles() && is_asynchronous()) residual();  // loads its kernels, as a graph loads those of a cycle
-  step_.times = {};
+  step_.clock.times = {};
   synchronize();
   device.record(queue_limit_, level_.compute());
   // Before the first sweep: the bins depend on the extremes of the initial state.
@@ -119,12 +119,12 @@ void Solver<T>::make_check() {
 
 template <class T>
 HaloCost Solver<T>::measure_halo_cost() {
-  const PhaseTimes before = step_.times;
+  const PhaseTimes before = step_.clock.times;
   step_.forget_ghosts();
   const HaloCost cost = isotherm::measure_halo_cost(
       level_.communicator(), level_.device(), level_.compute(),
       [&](StepPart part) { step_.queue_part(part); }, plan().graph);
-  step_.times = before;
+  step_.clock.times = before;
   return cost;
 }
 
@@ -171,7 +171,7 @@ void Solver<T>::sweep(std::int64_t count, bool last_alone) {
   while (sweeps() < end) {
     if (check_->under_way()) {
       const TraceRange range(Phase::reduction);
-      step_.timed(Phase::reduction, [&] { check_->poll(); });
+      step_.clock.timed(Phase::reduction, [&] { check_->poll(); });
     }
     if (whole_cycle_)
       whole_cycle_->take(sweeps() == 0);
@@ -188,15 +188,16 @@ void Solver<T>::start_residual() {
     const bool found = norm.result && whole_cycle_ && whole_cycle_->find_norm(norm);
     if (!found) probe(norm);
   }
-  step_.timed(Phase::reduction, [&] { check_->start(level_.field(), level_.before(), level_.compute()); });
+  step_.clock.timed(Phase::reduction,
+                    [&] { check_->start(level_.field(), level_.before(), level_.compute()); });
 }
 
 template <class T>
 double Solver<T>::finish_residual() {
   const TraceRange range(Phase::reduction);
   double value = 0;
-  step_.timed(Phase::sweep, [&] { check_->wait_for_sweeps(); });
-  step_.timed(Phase::reduction, [&] { value = check_->finish(); });
+  step_.clock.timed(Phase::sweep, [&] { check_->wait_for_sweeps(); });
+  step_.clock.timed(Phase::reduction, [&] { value = check_->finish(); });
   return value;
 }
 
@@ -255,9 +256,8 @@ Diagnostics Solver<T>::diagnose() {
   if (own_sweeps() > 0) step = fields_of_update();  // may sweep: that time is counted separately
   synchronize();
   const TraceRange range(Phase::diagnostics);
-  const Timer timer;
-  const Diagnostics found = diagnosis_->look(step);
-  step_.times[Phase::diagnostics] += timer.seconds();
+  Diagnostics found;
+  step_.clock.timed(Phase::diagnostics, [&] { found = diagnosis_->look(step); });
   return found;
 }
 

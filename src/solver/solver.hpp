@@ -77,12 +77,12 @@ class Solver {
   SwallowedHeat swallowed_heat();  // now, by one pass over the field; zeros with several materials
   std::uint64_t fingerprint();     // of the whole field
   void synchronize() {
-    step_.timed(Phase::sweep, [&] { level_.synchronize(); });
+    step_.clock.timed(Phase::sweep, [&] { level_.synchronize(); });
   }
   // The host waits for the work queued before the previous call, so it is never far ahead of a busy device.
   void limit_queue() {
     if (!is_asynchronous()) return;
-    step_.timed(Phase::sweep, [&] {
+    step_.clock.timed(Phase::sweep, [&] {
       level_.device().synchronize(queue_limit_);
       level_.device().record(queue_limit_, level_.compute());
     });
@@ -112,13 +112,13 @@ class Solver {
   // From now on times() includes the phases of exchanges. On a GPU the host waits after each phase for the
   // work it has queued: no overlap, no graphs, and times are those of the device.
   void time_phases() {
-    step_.time_phases();
-    if (whole_cycle_) whole_cycle_->time_phases();
+    step_.use_no_graphs();
+    for (const TimedGrid& each : timed()) each.clock->waits = true;
     forget_times();
   }
   void forget_times() {  // times() restarts from 0
-    for (const TimedGrid& each : timed()) *each.times = {};
-    if (step_.times_phases()) level_.halo().time_phases();
+    for (const TimedGrid& each : timed()) each.clock->times = {};
+    if (step_.clock.waits) level_.halo().time_phases();
   }
 
   const std::vector<HaloLink>& halo_links() const { return level_.halo().links(); }
@@ -136,14 +136,14 @@ class Solver {
   // Times of all grids together, with the derived sums.
   PhaseTimes times() {
     PhaseTimes t = level_.halo().times();
-    for (const TimedGrid& each : timed()) t += *each.times;
+    for (const TimedGrid& each : timed()) t += each.clock->times;
     t[Phase::sweeps] = t[Phase::interior] + t[Phase::exterior] + t[Phase::sweep];
     t[Phase::boundaries] = t[Phase::halo] - t[Phase::pack] - t[Phase::wire] - t[Phase::unpack];
     return t;
   }
   // Times of each grid, the finest first.
   std::vector<TimedGrid> timed() {
-    std::vector<TimedGrid> all{{level_.config().grid.cells, &step_.times}};
+    std::vector<TimedGrid> all{{level_.config().grid.cells, &step_.clock}};
     if (whole_cycle_)
       for (const TimedGrid& each : whole_cycle_->timed()) all.push_back(each);
     return all;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/timer.hpp"
 #include "core/trace.hpp"
 #include "halo/hiding.hpp"
 #include "solver/kernel_choice.hpp"
@@ -30,7 +29,7 @@ class Step {
  public:
   // `level` must outlive the step. The first plan is that of the deck, or the default. Collective: throws
   // CollectiveError where the deck demands an overlap that is not available.
-  Step(Level<T>& level, const SweepChoice<T>& sweep) : level_(level) {
+  Step(Level<T>& level, const SweepChoice<T>& sweep) : clock(level.device(), level.compute()), level_(level) {
     const Config& config = level.config();
     const Overlap wanted = config.parallel.overlap;
     const int ranks = level.communicator().size();
@@ -82,7 +81,7 @@ class Step {
   // Exchanges the current field outside periods, for readers of ghosts other than sweeps.
   void refresh_ghosts() {
     if (!exchanges(level_.sides())) return;
-    timed(Phase::halo, [&] { level_.exchange(level_.current()); });
+    clock.timed(Phase::halo, [&] { level_.exchange(level_.current()); });
     forget_ghosts();
   }
 
@@ -91,7 +90,7 @@ class Step {
   void use(const StepPlan<T>& plan) {
     if (plan == plan_) return;
     plan_ = plan;
-    plan_.graph = plan.graph && !times_phases_;
+    plan_.graph = plan.graph && !clock.waits;
     const bool exchanged = exchanges(level_.sides());
     if (exchanged) level_.halo().use(plan.halo_width);
     interval_ = time_block() > 1 && !exchanged ? time_block() : plan.halo_width;
@@ -107,7 +106,7 @@ class Step {
     const bool mine = !level_.sources_vary() && level_.materials().empty() && level_.halo().serves_sweeps() &&
                       time_block() == 1 && entry.stores_faces &&
                       entry.stores_faces(level_.whole(), column_above, plan_.sweep.tile);
-    return ranks.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
+    return ranks.all(mine);
   }
 
   // Sweeps that are queued as a whole: those of a graph, or of a period.
@@ -117,7 +116,7 @@ class Step {
 
   // Queues a part of a period's first launch, for measure_halo_cost(). Does not advance the field.
   void queue_part(StepPart part) {
-    timer_ = Timer();
+    clock.restart();
     UpdateNorm norm;
     const PeriodLaunch first =
         launches_of_period(level_.extent(), level_.sides(), interval_, {time_block(), false}).front();
@@ -134,20 +133,10 @@ class Step {
 
   // Seconds of this rank's host thread. `sweep`, `interior` and `exterior` include the wait for the device
   // and the update of boundary values that vary in time; `halo` the exchange and the boundary ghosts.
-  PhaseTimes times{};
-  // From now on the host waits after each phase for the work it has queued: no overlap, no graphs.
-  void time_phases() {
-    times_phases_ = true;
+  PhaseClock clock;
+  void use_no_graphs() {  // from now on: the clock waits for each phase
     plan_.graph = false;
     graph_.graph.reset();
-  }
-  bool times_phases() const { return times_phases_; }
-  // Adds to `phase` the time of `work`, which queues on the level's stream.
-  template <class Work>
-  void timed(Phase phase, const Work& work) {
-    timer_ = Timer();
-    work();
-    lap(phase);
   }
 
  private:
@@ -185,19 +174,14 @@ class Step {
         for (std::int64_t left = count; left > 0; left -= interval_)
           period(static_cast<int>(std::min<std::int64_t>(interval_, left)), false, {});
       });
-    timed(Phase::sweep, [&] { level_.launch(graph_, time_block() == 1); });
+    clock.timed(Phase::sweep, [&] { level_.launch(graph_, time_block() == 1); });
     return true;
   }
-  // Adds to `phase` the host's time since the last lap and, where phases are timed, the device's.
-  void lap(Phase phase) {
-    if (times_phases_) level_.device().synchronize(level_.compute());
-    times[phase] += timer_.lap();
-  }
   void launch(const PeriodLaunch& launch, bool first, UpdateNorm norm) {
-    timer_ = Timer();
+    clock.restart();
     level_.wait_for_copy();
     level_.update_values(launch.sweeps);
-    lap(Phase::sweep);  // no communication
+    clock.lap(Phase::sweep);  // no communication
     if (plan_.overlap == Overlap::in_kernel) {
       sweep_and_store(launch, norm);
     } else if (first) {
@@ -207,7 +191,7 @@ class Step {
       queue(launch, launch.region, norm, Phase::sweep);
     }
     level_.sweep_source_boxes(launch.sweeps, launch.region);
-    lap(Phase::sweep);
+    clock.lap(Phase::sweep);
     level_.advance(launch.sweeps);
   }
   SweepPlan plan(const PeriodLaunch& launch) const { return {launch.sweeps, plan_.sweep.tile}; }
@@ -218,7 +202,7 @@ class Step {
   // Ghosts beyond the boundaries at which the region ends, except those that the kernel computes itself.
   void fill_boundaries(Box region) {
     level_.fill_boundaries(region, kernel().own_boundaries);
-    lap(Phase::halo);
+    clock.lap(Phase::halo);
   }
   // A step in several regions has one norm: the launch of the first region starts it, the others add to it.
   // The launches run in order, so they share the scratch memory.
@@ -227,7 +211,7 @@ class Step {
     const TraceRange range(part);
     level_.sweep(kernel(), plan(launch), region, norm);
     norm.accumulate = true;
-    lap(part);
+    clock.lap(part);
   }
   // The first launch of a period in two parts: the interior, swept during the exchange where the run overlaps
   // the two, and the exterior, which needs the exchanged ghosts.
@@ -237,11 +221,11 @@ class Step {
   }
   void sweep_exterior(const PeriodLaunch& launch, UpdateNorm& norm) {
     if (!(launch.available == launch.region)) fill_boundaries(launch.region);
-    lap(Phase::halo);
+    clock.lap(Phase::halo);
     if (plan_.overlap != Overlap::on) return queue(launch, launch.region, norm, Phase::sweep);
     const TraceRange range(Phase::exterior);
     level_.sweep_exterior(kernel(), plan(launch), launch.region, interior(launch), norm);
-    lap(Phase::exterior);
+    clock.lap(Phase::exterior);
   }
   void exchange_and_sweep(const PeriodLaunch& launch, UpdateNorm& norm) {
     level_.start_exchange();
@@ -265,15 +249,13 @@ class Step {
     fill_boundaries(launch.region);
     const TraceRange range(Phase::sweep);
     level_.sweep(kernel(), plan(launch), launch.region, norm, stores);
-    lap(Phase::sweep);
+    clock.lap(Phase::sweep);
     ghosts_ = stores ? Ghosts::pending : Ghosts::absent;
   }
 
   Level<T>& level_;
   StepPlan<T> plan_{};
   int interval_ = 1;
-  bool times_phases_ = false;
-  Timer timer_;
   // Ghosts of the current field where sweeps store faces: valid after an exchange; pending while the last
   // sweeps of the neighbours, which store them, may still run.
   enum class Ghosts { absent, valid, pending } ghosts_ = Ghosts::absent;

@@ -99,9 +99,6 @@ class SuperStep : public WholeCycle {
   std::vector<TimedGrid> timed() override {
     return correction_ ? correction_->timed() : std::vector<TimedGrid>{};
   }
-  void time_phases() override {
-    if (correction_) correction_->time_phases();
-  }
 
   int halvings() const { return control_ ? control_->halvings() : 0; }
   void go_on_from(int halvings) {
@@ -123,7 +120,7 @@ class SuperStep : public WholeCycle {
       take_whole();
       ++counts_.parts;
       double error = 0;  // K, the largest difference of a cell from the first-order result
-      step_.timed(Phase::reduction, [&] {
+      step_.clock.timed(Phase::reduction, [&] {
         difference_->start(level_.field(), other_->view(), level_.compute());
         error = difference_->finish();
       });
@@ -163,7 +160,7 @@ class SuperStep : public WholeCycle {
   // Replaces the current field by xx current + xy other, and the other one by yx current + yy other.
   void combine(Field<T>& other, T xx, T xy, T yx, T yy) {
     level_.wait_for_copy(true);  // the field is changed in place
-    step_.timed(Phase::sweep, [&] {
+    step_.clock.timed(Phase::sweep, [&] {
       FieldAlgebra<T>::on(level_.device().backend())
           .combine({level_.current().view(), other.view(), level_.whole(), xx, xy, yx, yy}, level_.compute());
     });

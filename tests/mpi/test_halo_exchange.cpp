@@ -118,7 +118,6 @@ class Exchanged {
         mirror_(device, oracle_.subdomain.extent(), c.ghosts, Memory::staging),
         boundaries_(test_boundaries<T>(decomposition_, rank_)),
         compute_(own_stream(device, Priority::normal)),
-        halo_stream_(own_stream(device, Priority::high)),
         halo_(decomposition_, world, device, {halo_field(field_)},
               {.name = std::move(transport), .timed = false}),
         sides_(ghost_sides(decomposition_, rank_)),
@@ -126,8 +125,8 @@ class Exchanged {
 
   void check_ghosts(double shift) {
     fill(shift);
-    halo_.start(field_.view(), compute_, halo_stream_);
-    halo_.finish(field_.view(), compute_, halo_stream_);
+    halo_.start(field_.view(), compute_);
+    halo_.finish(field_.view(), compute_);
     fill_boundaries(
         widened_subdomain(subdomain().extent(), sides_.filled, oracle_.ghosts == 1 ? 0 : oracle_.ghosts));
     fetch();
@@ -137,13 +136,13 @@ class Exchanged {
   // Between start and finish, the six neighbours of every interior cell are valid.
   void check_interior(double shift) {
     fill(shift);
-    halo_.start(field_.view(), compute_, halo_stream_);
+    halo_.start(field_.view(), compute_);
     fill_boundaries(subdomain());
     fetch();
     expect_cells(shift, [&](Int3 c) {
       return interior_.contains(c) || has_neighbour(c, [&](Int3 next) { return interior_.contains(next); });
     });
-    halo_.finish(field_.view(), compute_, halo_stream_);
+    halo_.finish(field_.view(), compute_);
     device_.synchronize(compute_);
   }
 
@@ -196,7 +195,7 @@ class Exchanged {
   GhostOracle oracle_;
   Field<T> field_, mirror_;
   Boundaries<T> boundaries_;
-  Owned<Stream> compute_, halo_stream_;
+  Owned<Stream> compute_;
   HaloExchange<T> halo_;
   GhostSides sides_;
   Box interior_;
@@ -306,8 +305,8 @@ class ExchangeSeries {
   void fill(int exchange) {
     FaceCopy<double>::on(device_.backend()).fill(field(exchange), value(exchange, world_.rank()), compute_);
   }
-  void start(int exchange) { halo_->start(field(exchange), compute_, halo_stream_); }
-  void finish(int exchange) { halo_->finish(field(exchange), compute_, halo_stream_); }
+  void start(int exchange) { halo_->start(field(exchange), compute_); }
+  void finish(int exchange) { halo_->finish(field(exchange), compute_); }
 
   // Checks the ghosts that the next sweep would read.
   std::size_t wrong_ghosts(int exchange) {
@@ -335,8 +334,7 @@ class ExchangeSeries {
   const Communicator& world_;
   std::vector<Field<double>> fields_;
   std::optional<Field<double>> mirror_;
-  Owned<Stream> compute_ = own_stream(device_, Priority::normal),
-                halo_stream_ = own_stream(device_, Priority::high);
+  Owned<Stream> compute_ = own_stream(device_, Priority::normal);
   std::optional<HaloExchange<double>> halo_;
   std::string transport_;
   int axis_;

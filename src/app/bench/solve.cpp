@@ -161,7 +161,7 @@ class SolveBench {
     solver_.forget_times();
     solver_.sweep(cycle);
     std::vector<double> all;
-    for (const TimedGrid& each : solver_.timed()) all.push_back(bench_.slowest(sum_of(*each.times)));
+    for (const TimedGrid& each : solver_.timed()) all.push_back(bench_.slowest(sum_of(each.clock->times)));
     std::vector<Json> levels;
     for (std::size_t i = 0; i < all.size(); ++i)
       levels.push_back({{"cells", solver_.timed()[i].cells},
