@@ -1,7 +1,6 @@
 #include "halo/links.hpp"
 
 #include <cstdint>
-#include <optional>
 #include <thread>
 
 #include "core/all_or_throw.hpp"
@@ -254,7 +253,7 @@ template <class T>
 void drop_broken(const Communicator& communicator, const std::vector<OpenTransport<T>>& candidates,
                  std::vector<HaloLink>& links) {
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const TransportMaker<T>* maker = candidates[i].maker.get();
+    const std::optional<TransportMaker<T>>& maker = candidates[i].maker;
     const std::string why = communicator.first_of_all(maker ? maker->why_broken() : "");
     for (HaloLink& link : links) {
       if (link.measurements[i].why_not.empty()) link.measurements[i].why_not = why;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,7 +47,7 @@ struct OpenTransport {
 
   const TransportEntry<T>* entry;
   std::unique_ptr<Communicator> communicator;
-  std::unique_ptr<TransportMaker<T>> maker;  // null where why_not is not empty
+  std::optional<TransportMaker<T>> maker;  // none where why_not is not empty
   std::string why_not;
 };
 

@@ -12,6 +12,7 @@ constexpr std::size_t buffer_alignment = 128;  // bytes
 template <class T>
 class PackedTransport final : public Transport<T> {
  public:
+  // Throws Error(memory) where the buffers do not fit.
   PackedTransport(Device& device, std::span<const HaloMessage> messages, const Wires& wires)
       : cells_(FaceCopy<T>::on(device.backend())), messages_(messages.begin(), messages.end()) {
     const auto bytes = [](const HaloMessage& m) { return m.cells() * sizeof(T); };
@@ -55,22 +56,6 @@ class PackedTransport final : public Transport<T> {
   std::unique_ptr<Wire> wire_;
 };
 
-template <class T>
-class PackedTransports final : public TransportMaker<T> {
- public:
-  PackedTransports(Device& device, Wires wires) : device_(device), wires_(std::move(wires)) {}
-  // Throws Error(memory) where the buffers do not fit.
-  std::unique_ptr<Transport<T>> connect(std::span<const HaloField<T>>,
-                                        std::span<const HaloMessage> messages) override {
-    return std::make_unique<PackedTransport<T>>(device_, messages, wires_);
-  }
-  std::string why_broken() const override { return wires_.why_broken(); }
-
- private:
-  Device& device_;
-  Wires wires_;
-};
-
 // Ghosts are unpacked from memory that is set to 0 once, so that no sweep reads an accidental NaN.
 class MockWire final : public Wire {
  public:
@@ -97,11 +82,14 @@ std::unique_ptr<Wire> make_mock_wire(Device& device, const Communicator&,
 }
 
 template <class T>
-std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, Wires wires) {
-  return std::make_unique<PackedTransports<T>>(device, std::move(wires));
+TransportMaker<T> packed_transports(Device& device, Wires wires) {
+  const auto connect = [&device, wires](auto, std::span<const HaloMessage> messages) {
+    return std::make_unique<PackedTransport<T>>(device, messages, wires);
+  };
+  return {connect, wires.why_broken};
 }
 
-template std::unique_ptr<TransportMaker<float>> packed_transports(Device&, Wires);
-template std::unique_ptr<TransportMaker<double>> packed_transports(Device&, Wires);
+template TransportMaker<float> packed_transports(Device&, Wires);
+template TransportMaker<double> packed_transports(Device&, Wires);
 
 }  // namespace isotherm

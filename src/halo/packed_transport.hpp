@@ -1,7 +1,6 @@
 // Transports of packed messages: kernels pack edges and unpack ghosts, a wire carries the buffers.
 #pragma once
 
-#include <functional>
 #include <optional>
 
 #include "halo/transport.hpp"
@@ -46,10 +45,10 @@ Wires wires_of(Device& device, const Communicator& communicator) {
 }
 
 template <class T>
-std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, Wires wires);
+TransportMaker<T> packed_transports(Device& device, Wires wires);
 // For the registry of transports. `open_wires` is collective, and throws if it is unavailable on all ranks.
 template <class T, Wires (*open_wires)(Device&, const Communicator&)>
-std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, const Communicator& communicator) {
+TransportMaker<T> packed_transports(Device& device, const Communicator& communicator) {
   return packed_transports<T>(device, open_wires(device, communicator));
 }
 

@@ -1,6 +1,7 @@
 // The interface of a halo transport, and the registry of transports.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -73,18 +74,17 @@ class Transport {
 
 // A transport made ready on all ranks.
 template <class T>
-class TransportMaker {
- public:
-  virtual ~TransportMaker() = default;
-  // Why this rank cannot reach `peer`; empty: it may try. Does not communicate.
-  virtual std::string why_not(int /*peer*/) const { return {}; }
+struct TransportMaker {
   // All ranks of these messages call it at about the same time, each with its own side of them; boxes are
   // within the fields. Throws where this rank or one of its peers fails.
-  virtual std::unique_ptr<Transport<T>> connect(std::span<const HaloField<T>> fields,
-                                                std::span<const HaloMessage> messages) = 0;
+  std::function<std::unique_ptr<Transport<T>>(std::span<const HaloField<T>> fields,
+                                              std::span<const HaloMessage> messages)>
+      connect;
   // Why its transports are unusable on all ranks; empty: they are usable. For transports whose ranks share a
   // state, which is lost when one is abandoned. Does not communicate.
-  virtual std::string why_broken() const { return {}; }
+  std::function<std::string()> why_broken = [] { return std::string(); };
+  // Why this rank cannot reach `peer`; empty: it may try. Does not communicate.
+  std::function<std::string(int peer)> why_not = [](int) { return std::string(); };
 };
 
 // A registry entry, from which the deck's keyword, `list`, the probe, the banner and the tests follow.
@@ -98,7 +98,7 @@ struct TransportEntry {
   std::string (*unsupported)(const Device& device);
   // Collective. `communicator` serves only this transport; it and the device outlive the transport. Throws
   // if it is unavailable on all ranks.
-  std::unique_ptr<TransportMaker<T>> (*make)(Device& device, const Communicator& communicator);
+  TransportMaker<T> (*make)(Device& device, const Communicator& communicator);
 };
 
 // In the order of preference among equals.
@@ -112,6 +112,6 @@ const TransportEntry<double>* find_transport(std::string_view name);
 // by CUDA IPC. The devices synchronise among themselves (kernels/peer_copy.hpp): no host waits.
 std::string why_no_peer_transport(const Device& device);
 template <class T>
-std::unique_ptr<TransportMaker<T>> peer_transports(Device& device, const Communicator& communicator);
+TransportMaker<T> peer_transports(Device& device, const Communicator& communicator);
 
 }  // namespace isotherm

@@ -367,47 +367,18 @@ class PeerTransport final : public Transport<T> {
   Stream stream_{};
 };
 
-template <class T>
-class PeerMaker final : public TransportMaker<T> {
- public:
-  PeerMaker(Device& device, const Communicator& communicator)
-      : device_(device),
-        communicator_(communicator),
-        uuids_(communicator.all_gather(device.info().uuid)),
-        visible_(find_cuda_devices().devices) {
-    for (const std::string& rank :
-         communicator.split_by_host().all_gather(std::to_string(communicator.rank()))) {
-      here_.push_back(std::stoi(rank));
-    }
+// Why this device cannot access that of another rank; empty: it may. `visible`: to this process.
+std::string why_no_access(const DeviceInfo& mine, const std::string& theirs,
+                          const std::vector<DeviceInfo>& visible) {
+  // A device that this process does not see may still be reachable: the test finds out.
+  for (const DeviceInfo& seen : visible) {
+    int can = 1;
+    if (seen.uuid != theirs || seen.index == mine.index) continue;
+    if (cudaDeviceCanAccessPeer(&can, mine.index, seen.index) != cudaSuccess) cudaGetLastError();
+    if (can == 0) return fmt::format("{} has no peer access to {}", mine.uuid, theirs);
   }
-
-  std::string why_not(int peer) const override {
-    if (std::find(here_.begin(), here_.end(), peer) == here_.end()) return "the ranks are on two hosts";
-    const DeviceInfo mine = device_.info();
-    const std::string& theirs = uuids_[peer];
-    // A device that this process does not see may still be reachable: the test finds out.
-    for (const DeviceInfo& seen : visible_) {
-      int can = 1;
-      if (seen.uuid != theirs || seen.index == mine.index) continue;
-      if (cudaDeviceCanAccessPeer(&can, mine.index, seen.index) != cudaSuccess) cudaGetLastError();
-      if (can == 0) return fmt::format("{} has no peer access to {}", mine.uuid, theirs);
-    }
-    return {};
-  }
-
-  std::unique_ptr<Transport<T>> connect(std::span<const HaloField<T>> fields,
-                                        std::span<const HaloMessage> messages) override {
-    const bool alone = std::set(uuids_.begin(), uuids_.end()).size() == uuids_.size();
-    return std::make_unique<PeerTransport<T>>(device_, communicator_, alone, fields, messages);
-  }
-
- private:
-  Device& device_;
-  const Communicator& communicator_;
-  std::vector<std::string> uuids_;   // by rank
-  std::vector<DeviceInfo> visible_;  // to this process
-  std::vector<int> here_;            // ranks of this host
-};
+  return {};
+}
 
 }  // namespace
 
@@ -416,11 +387,22 @@ std::string why_no_peer_transport(const Device& device) {
 }
 
 template <class T>
-std::unique_ptr<TransportMaker<T>> peer_transports(Device& device, const Communicator& communicator) {
-  return std::make_unique<PeerMaker<T>>(device, communicator);
+TransportMaker<T> peer_transports(Device& device, const Communicator& communicator) {
+  const std::vector<std::string> uuids = communicator.all_gather(device.info().uuid),  // by rank
+      here = communicator.split_by_host().all_gather(std::to_string(communicator.rank()));
+  const bool alone = std::set(uuids.begin(), uuids.end()).size() == uuids.size();
+  const auto connect = [&device, &communicator, alone](auto fields, auto messages) {
+    return std::make_unique<PeerTransport<T>>(device, communicator, alone, fields, messages);
+  };
+  const auto why_not = [=, mine = device.info(), visible = find_cuda_devices().devices](int peer) {
+    if (std::ranges::find(here, std::to_string(peer)) == here.end())
+      return std::string("the ranks are on two hosts");
+    return why_no_access(mine, uuids[peer], visible);
+  };
+  return {.connect = connect, .why_not = why_not};
 }
 
-template std::unique_ptr<TransportMaker<float>> peer_transports(Device&, const Communicator&);
-template std::unique_ptr<TransportMaker<double>> peer_transports(Device&, const Communicator&);
+template TransportMaker<float> peer_transports(Device&, const Communicator&);
+template TransportMaker<double> peer_transports(Device&, const Communicator&);
 
 }  // namespace isotherm

@@ -9,11 +9,11 @@ std::string why_no_peer_transport(const Device&) {
 }
 
 template <class T>
-std::unique_ptr<TransportMaker<T>> peer_transports(Device& device, const Communicator&) {
+TransportMaker<T> peer_transports(Device& device, const Communicator&) {
   throw Error(ExitCode::unavailable, why_no_peer_transport(device));
 }
 
-template std::unique_ptr<TransportMaker<float>> peer_transports(Device&, const Communicator&);
-template std::unique_ptr<TransportMaker<double>> peer_transports(Device&, const Communicator&);
+template TransportMaker<float> peer_transports(Device&, const Communicator&);
+template TransportMaker<double> peer_transports(Device&, const Communicator&);
 
 }  // namespace isotherm

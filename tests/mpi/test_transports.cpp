@@ -284,24 +284,14 @@ class SilentTransport final : public Transport<double> {
   bool silent_, in_vain_;
 };
 
-class SilentMaker final : public TransportMaker<double> {
- public:
-  SilentMaker(Device& device, const Communicator& communicator)
-      : real_(silenced->make(device, communicator)), silent_(communicator.rank() == 1) {}
-  std::unique_ptr<Transport<double>> connect(std::span<const HaloField<double>> fields,
-                                             std::span<const HaloMessage> messages) override {
-    return std::make_unique<SilentTransport>(real_->connect(fields, messages), silent_,
-                                             silent_ || messages.front().peer == 1);
-  }
-  std::string why_broken() const override { return real_->why_broken(); }
-
- private:
-  std::unique_ptr<TransportMaker<double>> real_;
-  bool silent_;
-};
-
-std::unique_ptr<TransportMaker<double>> silent_transports(Device& device, const Communicator& communicator) {
-  return std::make_unique<SilentMaker>(device, communicator);
+TransportMaker<double> silent_transports(Device& device, const Communicator& communicator) {
+  const TransportMaker<double> real = silenced->make(device, communicator);
+  const bool silent = communicator.rank() == 1;
+  const auto connect = [=](auto fields, auto messages) {
+    return std::make_unique<SilentTransport>(real.connect(fields, messages), silent,
+                                             silent || messages.front().peer == 1);
+  };
+  return {connect, real.why_broken};
 }
 
 class TransportRegistry : public BackendTest {
