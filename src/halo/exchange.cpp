@@ -47,13 +47,13 @@ void HaloExchange<T>::check_arguments() const {
 template <class T>
 typename HaloExchange<T>::Layers HaloExchange<T>::connect(int layers) {
   Layers made;
-  made.messages = halo_messages(decomposition_, communicator_.rank(), layers);
-  made.copies = local_copies(decomposition_, communicator_.rank(), layers);
+  made.copies = halo_messages(decomposition_, communicator_.rank(), layers, true);
   if (communicator_.size() == 1) return made;
+  const std::vector<HaloMessage> messages = halo_messages(decomposition_, communicator_.rank(), layers);
   std::string why_not;
   for (const OpenTransport<T>& open : chosen_.open) {
     std::vector<HaloMessage> mine;  // to the neighbours that use this transport
-    for (const HaloMessage& m : made.messages)
+    for (const HaloMessage& m : messages)
       for (const HaloLink& link : chosen_.links)
         if (link.transport == open.entry->name && link.peer == m.peer) mine.push_back(m);
     all_or_throw(communicator_, [&] {
@@ -85,20 +85,20 @@ void HaloExchange<T>::use(int layers) {
 
 template <class T>
 void HaloExchange<T>::start(FieldView<T> field, Stream compute) {
-  if (!now().messages.empty()) {
+  if (!now().transports.empty()) {
     device_.record(field_ready_, compute);
     device_.wait(stream_, field_ready_);
     for (const auto& each : now().transports) each->send(field, stream_);
   }
   if (now().copies.empty()) return;
   const TraceRange range(Phase::copies);
-  for (const LocalCopy& c : now().copies)
-    FaceCopy<T>::on(device_.backend()).copy_within(field, c.from, c.to, compute);
+  for (const HaloMessage& c : now().copies)
+    FaceCopy<T>::on(device_.backend()).copy_within(field, c.edge, c.peer_ghosts, compute);
 }
 
 template <class T>
 void HaloExchange<T>::finish(FieldView<T> field, Stream compute) {
-  if (now().messages.empty()) return;
+  if (now().transports.empty()) return;
   for (const auto& each : now().transports) each->receive(field, stream_);
   device_.record(ghosts_ready_, stream_);
   device_.wait(compute, ghosts_ready_);

@@ -65,8 +65,7 @@ class HaloExchange {
 
  private:
   struct Layers {
-    std::vector<HaloMessage> messages;
-    std::vector<LocalCopy> copies;
+    std::vector<HaloMessage> copies;                        // from this rank to itself
     std::vector<std::unique_ptr<Transport<T>>> transports;  // those that this rank uses
     std::string why_not_recordable;
     bool serves_sweeps = false;

@@ -93,27 +93,18 @@ Box interior_box(Int3 extent, Box region, const std::array<bool, face_count>& re
   return interior;
 }
 
-std::vector<HaloMessage> halo_messages(const Decomposition& decomposition, int rank, int ghosts) {
+std::vector<HaloMessage> halo_messages(const Decomposition& decomposition, int rank, int ghosts,
+                                       bool to_itself) {
   const Int3 extent = decomposition.subdomain(rank).extent();
   std::vector<HaloMessage> messages;
   for (const Direction d : directions(ghosts)) {
     const std::optional<int> peer = decomposition.neighbour(rank, d);
-    if (!peer || *peer == rank) continue;
+    if (!peer || (*peer == rank) != to_itself) continue;
     const Int3 theirs = decomposition.subdomain(*peer).extent();
     messages.push_back({*peer, d, edge_box(extent, ghosts, d), ghost_box(extent, ghosts, d),
                         edge_box(theirs, ghosts, opposite(d)), ghost_box(theirs, ghosts, opposite(d))});
   }
   return messages;
-}
-
-std::vector<LocalCopy> local_copies(const Decomposition& decomposition, int rank, int ghosts) {
-  const Int3 extent = decomposition.subdomain(rank).extent();
-  std::vector<LocalCopy> copies;
-  for (const Direction d : directions(ghosts)) {
-    if (decomposition.neighbour(rank, d) != rank) continue;
-    copies.push_back({edge_box(extent, ghosts, opposite(d)), ghost_box(extent, ghosts, d)});
-  }
-  return copies;
 }
 
 std::vector<HaloMessage> gather_messages(std::span<const Box> blocks, int rank) {

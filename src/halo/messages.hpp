@@ -37,17 +37,14 @@ struct HaloMessage {
   std::size_t cells() const { return static_cast<std::size_t>(edge.cells()); }
 };
 
-// A direction in which this rank is its own neighbour: periodic, one part.
-struct LocalCopy {
-  Box from, to;
-};
-
 // The shortest message between the same boxes: the first cell of each.
 HaloMessage one_cell_of(const HaloMessage& message);
 
-// Six faces where ghosts == 1, edges and corners too where ghosts > 1, in one order on all ranks.
-std::vector<HaloMessage> halo_messages(const Decomposition& decomposition, int rank, int ghosts);
-std::vector<LocalCopy> local_copies(const Decomposition& decomposition, int rank, int ghosts);
+// Six faces where ghosts == 1, edges and corners too where ghosts > 1, in one order on all ranks: the
+// messages to other ranks or, in directions in which this rank is its own neighbour (periodic, one part), to
+// itself.
+std::vector<HaloMessage> halo_messages(const Decomposition& decomposition, int rank, int ghosts,
+                                       bool to_itself = false);
 
 // Sends the `blocks` of all ranks to all ranks, in indices of a field that every rank has whole. Two blocks
 // of different sizes need several messages, each as large as both allow; they overlap, and their `direction`
