@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
-#include "halo/messages.hpp"
 #include "physics/cells.hpp"
 #include "solver/kernel_choice.hpp"
 
@@ -47,18 +47,14 @@ Config coarser(const Config& fine) {
 // Ghost layers: as many as the launches of smoothing need, or as the thinnest subdomain can fill. At least
 // two, as no periodic axis has a single cell, so exchanges include edges and corners.
 CoarseGrid cut(Config config, Int3 process_grid, bool whole) {
-  const Int3 n = config.grid.cells;
-  const std::array<bool, 3> periodic = periodic_axes(config);
-  Index width = sweeps_until_due(config);
-  for (int axis = 0; axis < 3; ++axis)
-    if (process_grid[axis] > 1 || periodic[axis]) width = std::min(width, n[axis] / process_grid[axis]);
-  // A power of two, so that a cycle has an even number of launches.
-  const auto layers = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(std::max<Index>(width, 1))));
-  const Decomposition decomposition(n, process_grid, periodic, layers);
-  const bool exchanged = exchanges(ghost_sides(decomposition, 0));
-  config.solver.time_block = layers;
-  config.solver.halo_width = exchanged ? layers : 1;
-  if (!exchanged) config.solver.time_block = static_cast<int>(sweeps_until_due(config));
+  const Decomposition decomposition(config.grid.cells, process_grid, periodic_axes(config));
+  const std::int64_t most = sweeps_until_due(config);
+  config.solver.time_block = static_cast<int>(most);
+  config.solver.halo_width = 1;
+  if (const std::optional<Index> thinnest = decomposition.max_halo_width())
+    // A power of two, so that a cycle has an even number of launches.
+    config.solver.time_block = config.solver.halo_width =
+        static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(std::min(most, *thinnest))));
   return {std::move(config), decomposition, whole};
 }
 

@@ -155,19 +155,18 @@ int longest_time_block(const Config& config) {
 int longest_time_block(const Config& config, const Decomposition& decomposition) {
   if (stores_faces(config, decomposition)) return 1;
   const int longest = longest_time_block(config);
-  return exchanges(ghost_sides(decomposition, 0)) ? std::min(longest, ghost_layers(config)) : longest;
+  return decomposition.max_halo_width() ? std::min(longest, ghost_layers(config)) : longest;
 }
 
 int widest_halo(const Config& config, const Decomposition& decomposition, int most) {
   const SolverConfig& s = config.solver;
   if (s.halo_width) return *s.halo_width;
   if (sources_fill_a_field(config)) return 1;  // wider halos would need exchanges of the source too
-  if (!exchanges(ghost_sides(decomposition, 0)) || stores_faces(config, decomposition)) return 1;
+  const std::optional<Index> thinnest = decomposition.max_halo_width();  // none: no exchanges
+  if (!thinnest || stores_faces(config, decomposition)) return 1;
   if (decomposition.ranks() == 1 && !may_fuse(s)) return 1;  // periodic: only time blocks need wider halos
   const std::int64_t due = std::min(sweeps_until_due(config), Schedule(config).last());
-  const Index thinnest = decomposition.max_halo_width().value_or(1);
-  return static_cast<int>(
-      std::max<std::int64_t>(1, std::min({std::int64_t{most}, due, std::int64_t{thinnest}})));
+  return static_cast<int>(std::max<std::int64_t>(1, std::min({std::int64_t{most}, due, *thinnest})));
 }
 
 std::string why_no_graph(const Config& config, const Device& device) {

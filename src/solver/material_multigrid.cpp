@@ -26,14 +26,7 @@ namespace {
 // Layers of ghosts: as many as the thinnest subdomain of any rank has, within limits.
 int layers_of(const Decomposition& decomposition) {
   constexpr Index least = 2, most = 4;
-  Index thinnest = most;
-  bool any = false;
-  for (int axis = 0; axis < 3; ++axis) {
-    if (decomposition.process_grid()[axis] == 1 && !decomposition.periodic()[axis]) continue;
-    thinnest = std::min(thinnest, decomposition.cells()[axis] / decomposition.process_grid()[axis]);
-    any = true;
-  }
-  return static_cast<int>(any ? std::max(thinnest, least) : least);
+  return static_cast<int>(std::clamp(decomposition.max_halo_width().value_or(least), least, most));
 }
 
 // Do cells have a ground conductance (kernels/semicoarsening.hpp)?
