@@ -13,7 +13,7 @@ target_include_directories(isotherm_settings INTERFACE ${PROJECT_SOURCE_DIR}/src
 # of const cells has a conversion to itself, which is never called; 445, so has a lambda for a tile, to a function.)
 target_compile_options(isotherm_settings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off -Wall -Wextra -Wnon-virtual-dtor>
-  $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false --expt-relaxed-constexpr --diag-suppress=554,445 -Xcompiler=-ffp-contract=off,-Wall,-Wextra>)
+  $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false --expt-relaxed-constexpr --extended-lambda --diag-suppress=554,445 -Xcompiler=-ffp-contract=off,-Wall,-Wextra>)
 if(NOT ISOTHERM_UNITY_BUILD)  # there other sources of a folder shadow names
   target_compile_options(isotherm_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>)
 endif()

@@ -40,14 +40,6 @@ __global__ void __launch_bounds__(threads) add_products(ConjugateFields<T> f, Lo
 }
 
 template <class T>
-__global__ void __launch_bounds__(256) step_cells(ConjugateFields<T> f, ConjugateParts parts, Int3 first) {
-  const Int3 cell = cell_of_thread(first);
-  if (beyond(cell, f.region.hi)) return;
-  take_step(parts, f.field(cell), f.residual(cell), f.correction(cell), f.brought(cell), f.step(cell),
-            f.image(cell));
-}
-
-template <class T>
 void products(const ConjugateFields<T>& f, LongAccumulator* sums, Stream stream) {
   const auto blocks = static_cast<unsigned>(RowSegments::blocks(f.region, threads, most_blocks));
   const auto add = [&] { launch("add_products", add_products<T>, {blocks, threads}, stream, f, sums); };
@@ -56,7 +48,10 @@ void products(const ConjugateFields<T>& f, LongAccumulator* sums, Stream stream)
 
 template <class T>
 void take(const ConjugateFields<T>& f, ConjugateParts parts, Stream stream) {
-  launch_over("step_cells", step_cells<T>, f.region, stream, f, parts);
+  launch_for_cells("step_cells", f.region, stream, [=] __device__(Int3 cell) {
+    take_step(parts, f.field(cell), f.residual(cell), f.correction(cell), f.brought(cell), f.step(cell),
+              f.image(cell));
+  });
 }
 
 }  // namespace

@@ -7,60 +7,29 @@
 namespace isotherm::cuda {
 namespace {
 
-constexpr dim3 wide(warp_size, 8, 1);
-constexpr int threads = warp_size * 8;
-
-__device__ __forceinline__ Index dense_offset(Int3 cell, Box box) {
-  const Int3 n = box.extent(), at = cell - box.lo;
-  return at.x + n.x * (at.y + n.y * at.z);
-}
-
+// Copies all cells of a view to another of the same extent.
 template <class T>
-__global__ void __launch_bounds__(threads)
-    pack_cells(FieldView<const T> field, Box box, Int3 first, T* dense) {
-  const Int3 cell = cell_of_thread(first);
-  if (!beyond(cell, box.hi)) dense[dense_offset(cell, box)] = field(cell);
+void copy(const char* name, FieldView<const T> from, FieldView<T> to, Stream stream) {
+  launch_for_cells(name, from.interior(), stream, [=] __device__(Int3 cell) { to(cell) = from(cell); });
 }
-
 template <class T>
-__global__ void __launch_bounds__(threads)
-    unpack_cells(const T* dense, FieldView<T> field, Box box, Int3 first) {
-  const Int3 cell = cell_of_thread(first);
-  if (!beyond(cell, box.hi)) field(cell) = dense[dense_offset(cell, box)];
-}
-
-template <class T>
-__global__ void __launch_bounds__(threads)
-    copy_cells(FieldView<T> field, Int3 first, Int3 hi, Int3 to_target) {
-  const Int3 cell = cell_of_thread(first);
-  if (!beyond(cell, hi)) field(cell + to_target) = field(cell);
-}
-
-template <class T>
-__global__ void __launch_bounds__(threads) fill_cells(FieldView<T> field, Int3 first, Int3 hi, T value) {
-  const Int3 cell = cell_of_thread(first);
-  if (!beyond(cell, hi)) field(cell) = value;
+FieldView<T> dense_view(T* dense, Int3 extent) {
+  return {dense, extent.x, extent.x * extent.y, extent, 0};
 }
 
 template <class T>
 void pack(FieldView<const T> field, Box box, T* dense, Stream stream) {
-  over_cells(box, wide, [&](const Threads& blocks, Int3 first) {
-    launch("pack_cells", pack_cells<T>, blocks, stream, field, box, first, dense);
-  });
+  copy("pack_cells", field.part(box), dense_view(dense, box.extent()), stream);
 }
 
 template <class T>
 void unpack(const T* dense, FieldView<T> field, Box box, Stream stream) {
-  over_cells(box, wide, [&](const Threads& blocks, Int3 first) {
-    launch("unpack_cells", unpack_cells<T>, blocks, stream, dense, field, box, first);
-  });
+  copy("unpack_cells", dense_view(dense, box.extent()), field.part(box), stream);
 }
 
 template <class T>
 void copy_within(FieldView<T> field, Box from, Box to, Stream stream) {
-  over_cells(from, wide, [&](const Threads& blocks, Int3 first) {
-    launch("copy_cells", copy_cells<T>, blocks, stream, field, first, from.hi, to.lo - from.lo);
-  });
+  copy<T>("copy_cells", field.part(from), field.part(to), stream);
 }
 
 template <class T>
@@ -72,10 +41,10 @@ void fill(FieldView<T> field, T value, Stream stream) {
     const auto bytes = static_cast<std::size_t>(&field(box.hi - Int3{1, 1, 1}) + 1 - from) * sizeof(T);
     return check(cudaMemsetAsync(from, 0, bytes, native(stream)), "cudaMemsetAsync");
   }
-  over_cells(box, wide, [&](const Threads& blocks, Int3 first) {
-    launch("fill_cells", fill_cells<T>, blocks, stream, field, first, box.hi, value);
-  });
+  launch_for_cells("fill_cells", box, stream, [=] __device__(Int3 cell) { field(cell) = value; });
 }
+
+constexpr int threads = 256;  // of a block for boundaries
 
 // The ghost layer beyond one boundary, as tangential indices lo <= p, q < lo + extent, and the blocks of the
 // grid that fill it. p runs fastest.

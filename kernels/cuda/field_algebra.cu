@@ -13,15 +13,9 @@ namespace isotherm::cuda {
 namespace {
 
 template <class T>
-__global__ void __launch_bounds__(256) combine_cells(FieldPair<T> pair, Int3 first) {
-  const Int3 cell = cell_of_thread(first);
-  if (beyond(cell, pair.region.hi)) return;
-  combine_cell(pair, pair.x(cell), pair.y(cell));
-}
-
-template <class T>
 void combine(const FieldPair<T>& pair, Stream stream) {
-  launch_over("combine_cells", combine_cells<T>, pair.region, stream, pair);
+  launch_for_cells("combine_cells", pair.region, stream,
+                   [=] __device__(Int3 cell) { combine_cell(pair, pair.x(cell), pair.y(cell)); });
 }
 
 constexpr int threads = 256, rows = 2;  // rows of a thread; two blocks share an SM
@@ -116,23 +110,6 @@ __global__ void __launch_bounds__(threads, 2) find_columns(Defect<T, Change> d, 
   norm.template store<threads>(static_cast<double*>(d.norm.scratch));
 }
 
-// A thread takes a pack.
-template <class T, class Change>
-__global__ void __launch_bounds__(threads)
-    add_packs(FieldView<const Change> change, FieldView<T> field, Box region, Int3 first) {
-  const Int3 place = cell_of_thread(first);
-  const Int3 cell{place.x * Pack<T>::cells, place.y, place.z};
-  if (beyond(cell, region.hi)) return;
-  struct alignas(Pack<T>::cells * sizeof(Change)) Changes {
-    Change v[Pack<T>::cells];
-  };
-  const Changes changes = *reinterpret_cast<const Changes*>(&change(cell));
-  Pack<T> sum = Pack<T>::load(&field(cell));
-#pragma unroll
-  for (int i = 0; i < Pack<T>::cells; ++i) sum.v[i] += static_cast<T>(changes.v[i]);
-  store<T>(sum.v, region.hi.x - cell.x, &field(cell));
-}
-
 template <class T>
 std::size_t norm_scratch_bytes(Box region) {
   return Walk::over<T>(region.hi).blocks() * sizeof(double);
@@ -149,9 +126,20 @@ void find_defect(const Defect<T, Change>& d, Stream stream) {
 
 template <class T, class Change>
 void add(FieldView<const Change> change, FieldView<T> field, Box region, Stream stream) {
+  constexpr int cells = Pack<T>::cells;
+  struct alignas(cells * sizeof(Change)) Changes {
+    Change v[cells];
+  };
   Box packs = region;
-  packs.hi.x = ceil_div(region.hi.x, Pack<T>::cells);
-  launch_over("add_change", add_packs<T, Change>, packs, stream, change, field, region);
+  packs.hi.x = ceil_div(region.hi.x, cells);
+  launch_for_cells("add_change", packs, stream, [=] __device__(Int3 pack) {
+    const Int3 cell{pack.x * cells, pack.y, pack.z};
+    const Changes changes = *reinterpret_cast<const Changes*>(&change(cell));
+    Pack<T> sum = Pack<T>::load(&field(cell));
+#pragma unroll
+    for (int i = 0; i < cells; ++i) sum.v[i] += static_cast<T>(changes.v[i]);
+    store<T>(sum.v, region.hi.x - cell.x, &field(cell));
+  });
 }
 
 }  // namespace

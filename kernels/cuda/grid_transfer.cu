@@ -28,9 +28,7 @@ Index walk_of(Box region) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(128) restrict_cells(Restriction<T> r, Int3 first) {
-  const Int3 cell = cell_of_thread(first);
-  if (beyond(cell, r.region.hi)) return;
+__device__ __forceinline__ void restrict_cell(const Restriction<T>& r, Int3 cell) {
   const CellOverlap<T> on_x = r.overlaps[0][cell.x], on_y = r.overlaps[1][cell.y],
                        on_z = r.overlaps[2][cell.z];
   T sum = 0;
@@ -251,25 +249,23 @@ __global__ void __launch_bounds__(threads, 2) prolong_nested(Prolongation<T> p, 
   }
 }
 
-// Thread blocks cover x and y; each walks along z.
-template <class Launch>
-void over_columns(Box columns, Index walk, dim3 block, const Launch& launch_part) {
+// Queues a kernel whose thread blocks cover x and y of `columns`; each walks along z.
+template <class Transfer>
+void launch_columns(const char* name, void (*kernel)(Transfer, Int3, Index), Box columns, Index walk,
+                    dim3 block, Stream stream, const Transfer& transfer) {
   columns.hi.z = columns.lo.z + ceil_div(columns.extent().z, walk);
-  cover(columns, block, [&](dim3 grid, Int3 first) { launch_part(Threads{grid, block}, first); });
+  cover(columns, block, [&](dim3 grid, Int3 first) {
+    launch(name, kernel, {grid, block}, stream, transfer, first, walk);
+  });
 }
 
 template <class T>
 void restrict_residual(const Restriction<T>& r, Stream stream) {
-  if (r.nested) {
-    const Index walk = walk_of(r.region);
-    over_columns(r.region, walk, square, [&](const Threads& blocks, Int3 first) {
-      launch("restrict_nested", restrict_nested<T>, blocks, stream, r, first, walk);
-    });
-    return;
-  }
-  over_cells(r.region, wide, [&](const Threads& blocks, Int3 first) {
-    launch("restrict_cells", restrict_cells<T>, blocks, stream, r, first);
-  });
+  if (r.nested)
+    return launch_columns("restrict_nested", restrict_nested<T>, r.region, walk_of(r.region), square, stream,
+                          r);
+  launch_for_cells<128>("restrict_cells", r.region, stream,
+                        [=] __device__(Int3 cell) { restrict_cell(r, cell); });
 }
 
 template <class T>
@@ -277,17 +273,10 @@ void prolong_add(const Prolongation<T>& p, Stream stream) {
   const Index walk = walk_of(p.region);
   Box pairs = p.region;
   pairs.hi.x = ceil_div(pairs.hi.x, Index{2});
-  if (p.nested) {
-    pairs.hi.y /= 2;
-    over_columns(pairs, walk, pairs.hi.x < long_rows.x ? square : long_rows,
-                 [&](const Threads& blocks, Int3 first) {
-                   launch("prolong_nested", prolong_nested<T>, blocks, stream, p, first, walk);
-                 });
-    return;
-  }
-  over_columns(pairs, walk, wide, [&](const Threads& blocks, Int3 first) {
-    launch("prolong_cells", prolong_cells<T>, blocks, stream, p, first, walk);
-  });
+  if (!p.nested) return launch_columns("prolong_cells", prolong_cells<T>, pairs, walk, wide, stream, p);
+  pairs.hi.y /= 2;
+  const dim3 block = pairs.hi.x < long_rows.x ? square : long_rows;
+  launch_columns("prolong_nested", prolong_nested<T>, pairs, walk, block, stream, p);
 }
 
 }  // namespace

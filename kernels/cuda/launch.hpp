@@ -105,19 +105,20 @@ __device__ __forceinline__ bool beyond(Int3 cell, Int3 hi) {
   return cell.x >= hi.x || cell.y >= hi.y || cell.z >= hi.z;
 }
 
-// Calls launch_part(threads, first) so that there is a thread for each cell of the box, in blocks as `wide`.
-template <class Launch>
-void over_cells(Box box, dim3 wide, Launch launch_part) {
-  if (box.empty()) return;
-  const dim3 block = fit_block(wide, box.extent());
-  cover(box, block, [&](dim3 grid, Int3 first) { launch_part(Threads{grid, block}, first); });
+template <unsigned threads, class Body>
+__global__ void __launch_bounds__(threads)
+    call_for_cells(const __grid_constant__ Body body, Int3 first, Int3 hi) {
+  const Int3 cell = cell_of_thread(first);
+  if (!beyond(cell, hi)) body(cell);
 }
-// Queues a kernel with one thread per cell. Its last argument is the first cell.
-template <class... Formal, class... Actual>
-void launch_over(const char* name, void (*kernel)(Formal...), Box box, Stream stream,
-                 const Actual&... arguments) {
-  over_cells(box, dim3(warp_size, 8, 1), [&](const Threads& threads, Int3 first) {
-    launch(name, kernel, threads, stream, arguments..., first);
+// Queues body(cell) for each cell of the box, by one thread per cell. `body`: a lambda [=] __device__(Int3),
+// or another object that can be called on a GPU. `threads`: of a block.
+template <unsigned threads = 256, class Body>
+void launch_for_cells(const char* name, Box box, Stream stream, const Body& body) {
+  if (box.empty()) return;
+  const dim3 block = fit_block(dim3(warp_size, threads / warp_size, 1), box.extent());
+  cover(box, block, [&](dim3 grid, Int3 first) {
+    launch(name, call_for_cells<threads, Body>, {grid, block}, stream, body, first, box.hi);
   });
 }
 

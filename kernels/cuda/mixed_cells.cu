@@ -85,12 +85,6 @@ __global__ void __launch_bounds__(cells_of_brick)
   }
 }
 
-template <class T>
-__global__ void __launch_bounds__(128) each_cell(const __grid_constant__ CellSweep<T> a, Int3 first) {
-  const Int3 cell = cell_of_thread(first);
-  if (!beyond(cell, a.region.hi)) a.update(cell, a.away(cell));
-}
-
 // The search for mixed cells.
 
 template <class T>
@@ -100,17 +94,13 @@ __device__ __forceinline__ std::uint8_t class_of_pack(const FieldView<const std:
   return classes(first < lo ? lo : first > hi ? hi : first, y, z);
 }
 
-struct FaceFlags {
-  bool face[face_count];
-};
-
 struct CellState {
   std::uint8_t of_pack;          // the class of its 16 bytes
   bool is_mixed, ends_across_z;  // mixed for another reason; have the 16 bytes below or above another class?
 };
 template <class T>
 __device__ __forceinline__ CellState state_of(const FieldView<const std::uint8_t>& classes,
-                                              const FaceFlags& by_cell_at, Int3 c) {
+                                              const std::array<bool, face_count>& by_cell, Int3 c) {
   const Int3 n = classes.extent;
   const Index ends[] = {c.x, n.x - 1 - c.x, c.y, n.y - 1 - c.y, c.z, n.z - 1 - c.z};
   const Index to[] = {-1, 1, -classes.pitch_y, classes.pitch_y, -classes.pitch_z, classes.pitch_z};
@@ -119,7 +109,7 @@ __device__ __forceinline__ CellState state_of(const FieldView<const std::uint8_t
   CellState state{class_of_pack<T>(classes, pack, c.y, c.z), false, false};
   state.is_mixed = state.of_pack != *at;
   for (int f = 0; f < face_count; ++f) {
-    state.is_mixed = state.is_mixed || (f < 4 && by_cell_at.face[f] && ends[f] == 0);
+    state.is_mixed = state.is_mixed || (f < 4 && by_cell[f] && ends[f] == 0);
     if (ends[f] <= -classes.ghosts) continue;  // outermost ghosts have no neighbour outside
     std::uint8_t expected = *at;
     if (f >= 4) expected = class_of_pack<T>(classes, pack, c.y, c.z + (f % 2 == 0 ? -1 : 1));
@@ -127,46 +117,6 @@ __device__ __forceinline__ CellState state_of(const FieldView<const std::uint8_t
     state.ends_across_z = state.ends_across_z || expected != state.of_pack;
   }
   return state;
-}
-
-// Counts in each plane, from the lowest ghosts on, the cells that are mixed unless the plane is a layer.
-template <class T>
-__global__ void __launch_bounds__(128)
-    count_layers(FieldView<const std::uint8_t> classes, FaceFlags by_cell_at, unsigned* layers, Int3 first,
-                 Int3 hi) {
-  const Int3 c = cell_of_thread(first);
-  if (beyond(c, hi)) return;
-  const CellState state = state_of<T>(classes, by_cell_at, c);
-  if (state.ends_across_z && !state.is_mixed) atomicAdd(&layers[c.z + classes.ghosts], 1u);
-}
-
-// Sets `distance` to 0 at mixed cells, elsewhere to the largest value.
-template <class T>
-__global__ void __launch_bounds__(128)
-    mark_mixed(FieldView<const std::uint8_t> classes, FaceFlags by_cell_at, FieldView<std::uint8_t> packs,
-               FieldView<std::uint8_t> distance, const unsigned* layers, Int3 first, Int3 hi) {
-  const Int3 c = cell_of_thread(first);
-  if (beyond(c, hi)) return;
-  const CellState state = state_of<T>(classes, by_cell_at, c);
-  const bool is_layer = layers && is_layer_of(layers[c.z + classes.ghosts], classes.extent);
-  distance(c) = state.is_mixed || (state.ends_across_z && !is_layer) ? 0 : 255;
-  packs(floor_div(c.x, Pack<T>::cells), c.y, c.z) = state.of_pack;
-}
-
-__global__ void __launch_bounds__(128)
-    spread(FieldView<const std::uint8_t> from, FieldView<std::uint8_t> to, int axis, Int3 first, Int3 hi) {
-  const Int3 c = cell_of_thread(first);
-  if (beyond(c, hi)) return;
-  const Box all = from.padded();
-  int least = 255;
-  for (int i = -MixedCells::most_distance; i <= MixedCells::most_distance; ++i) {
-    Int3 at = c;
-    at[axis] += i;
-    if (at[axis] < all.lo[axis] || at[axis] >= all.hi[axis]) continue;
-    const int there = from(at), away = i < 0 ? -i : i;
-    least = min(least, max(there, away));
-  }
-  to(c) = static_cast<std::uint8_t>(least);
 }
 
 __global__ void __launch_bounds__(cells_of_brick)
@@ -182,19 +132,28 @@ __global__ void __launch_bounds__(cells_of_brick)
   if (is_first) least[blockIdx.x] = static_cast<std::uint8_t>(of_block);
 }
 
+// `from`: the distance of each cell to the nearest mixed cell along the axes before `axis`. `to`: with this
+// axis, as in MixedCells::distance; 255 where none is near.
+void spread(int axis, FieldView<const std::uint8_t> from, FieldView<std::uint8_t> to, Stream stream) {
+  const Box all = from.padded();
+  launch_for_cells("spread", all, stream, [=] __device__(Int3 c) {
+    int least = 255;
+    for (int i = -MixedCells::most_distance; i <= MixedCells::most_distance; ++i) {
+      Int3 at = c;
+      at[axis] += i;
+      if (at[axis] < all.lo[axis] || at[axis] >= all.hi[axis]) continue;
+      const int there = from(at), away = i < 0 ? -i : i;
+      least = min(least, max(there, away));
+    }
+    to(c) = static_cast<std::uint8_t>(least);
+  });
+}
+
 template <class T>
 void find(FieldView<const std::uint8_t> classes, const std::array<bool, face_count>& by_cell,
           FieldView<std::uint8_t> packs, FieldView<std::uint8_t> distance, FieldView<std::uint8_t> work,
           unsigned* layers, Stream stream) {
-  FaceFlags by_cell_at{};
-  std::copy(by_cell.begin(), by_cell.end(), by_cell_at.face);
   const Box all = classes.padded();
-  const dim3 block(32, 4, 1);
-  const auto over_all = [&](const char* name, auto kernel, const auto&... arguments) {
-    cover(all, block, [&](dim3 grid, Int3 first) {
-      launch(name, kernel, {grid, block}, stream, arguments..., first, all.hi);
-    });
-  };
   // Tiles reach beyond the ghosts, and bulk copies load packs before a row: any valid class will do there.
   const int ghosts = packs.ghosts;
   const Index lead = ceil_div(ghosts, 16) * 16;
@@ -205,14 +164,22 @@ void find(FieldView<const std::uint8_t> classes, const std::array<bool, face_cou
     check(cudaMemsetAsync(layers, 0, static_cast<std::size_t>(all.extent().z) * sizeof(unsigned),
                           native(stream)),
           "cudaMemsetAsync");
-    over_all("count_layers", count_layers<T>, classes, by_cell_at, layers);
+    // Counts in each plane, from the lowest ghosts on, the cells that are mixed unless the plane is a layer.
+    launch_for_cells("count_layers", all, stream, [=] __device__(Int3 c) {
+      const CellState state = state_of<T>(classes, by_cell, c);
+      if (state.ends_across_z && !state.is_mixed) atomicAdd(&layers[c.z + classes.ghosts], 1u);
+    });
   }
-  over_all("mark_mixed", mark_mixed<T>, classes, by_cell_at, packs, work, layers);
-  FieldView<std::uint8_t> from = work, to = distance;
-  for (int axis = 0; axis < 3; ++axis) {
-    over_all("spread", spread, from, to, axis);
-    std::swap(from, to);
-  }
+  // In `work`: 0 at mixed cells, elsewhere the largest value.
+  launch_for_cells("mark_mixed", all, stream, [=] __device__(Int3 c) {
+    const CellState state = state_of<T>(classes, by_cell, c);
+    const bool is_layer = layers && is_layer_of(layers[c.z + classes.ghosts], classes.extent);
+    work(c) = state.is_mixed || (state.ends_across_z && !is_layer) ? 0 : 255;
+    packs(floor_div(c.x, Pack<T>::cells), c.y, c.z) = state.of_pack;
+  });
+  spread(0, work, distance, stream);
+  spread(1, distance, work, stream);
+  spread(2, work, distance, stream);
 }
 
 void of_bricks(FieldView<const std::uint8_t> distance, Int3 brick, std::uint8_t* least, Stream stream) {
@@ -222,17 +189,10 @@ void of_bricks(FieldView<const std::uint8_t> distance, Int3 brick, std::uint8_t*
 }
 
 template <class T>
-__global__ void __launch_bounds__(128) hold_void(FieldView<T> field, Materials<T> materials, Int3 first) {
-  const Int3 c = cell_of_thread(first);
-  if (beyond(c, field.extent)) return;
-  const int own = materials.classes(c);
-  if (materials.is_void(own)) field(c) = materials.held[own];
-}
-
-template <class T>
 void hold_voids(FieldView<T> field, const Materials<T>& materials, Stream stream) {
-  cover(field.interior(), dim3(32, 4, 1), [&](dim3 grid, Int3 first) {
-    launch("hold_void", hold_void<T>, {grid, dim3(32, 4, 1)}, stream, field, materials, first);
+  launch_for_cells("hold_void", field.interior(), stream, [=] __device__(Int3 c) {
+    const int own = materials.classes(c);
+    if (materials.is_void(own)) field(c) = materials.held[own];
   });
 }
 
@@ -259,9 +219,8 @@ void sweep_mixed(const SweepArgs<T>& args, int sweeps, Stream stream) {
 template <class T>
 void sweep_cell_by_cell(const SweepArgs<T>& args, Stream stream) {
   const CellSweep<T> a{args.in, args.out, args.source, args.materials, args.boundaries, args.region, 0, 0};
-  over_cells(args.region, dim3(32, 4, 1), [&](const Threads& blocks, Int3 first) {
-    launch("each_cell", each_cell<T>, blocks, stream, a, first);
-  });
+  launch_for_cells<128>("each_cell", args.region, stream,
+                        [=] __device__(Int3 cell) { a.update(cell, a.away(cell)); });
 }
 
 ISOTHERM_FUNCTIONS(functions, MixedCellSearch, find<T>, of_bricks, hold_voids<T>)

@@ -22,12 +22,10 @@ struct GridPass {
   Index planes = 1;  // of a column
 };
 
-// out = use(faces, heat, centre, cell), `heat` being the source plus the heat through the faces.
+// From `cell` on, along a column: out = use(faces, heat, centre, cell), `heat` being the source plus the heat
+// through the faces.
 template <bool has_field, class Use>
-__global__ void __launch_bounds__(256) pass_columns(GridPass p, Use use, Int3 first) {
-  Int3 cell = cell_of_thread(first);
-  cell.z = p.region.lo.z + (cell.z - p.region.lo.z) * p.planes;
-  if (beyond(cell, p.region.hi)) return;
+__device__ __forceinline__ void pass_column(const GridPass& p, const Use& use, Int3 cell) {
   const Index end = cell.z + p.planes < p.region.hi.z ? cell.z + p.planes : p.region.hi.z;
   const Index pitch_y = p.out.pitch_y, pitch_z = p.out.pitch_z;
   Index at = cell.x + cell.y * pitch_y + cell.z * pitch_z;
@@ -55,117 +53,94 @@ __global__ void __launch_bounds__(256) pass_columns(GridPass p, Use use, Int3 fi
   }
 }
 
-struct SweepCell {
-  ConductanceSweep sweep;
-  __device__ float operator()(CellFaces<float> faces, float heat, float centre, Int3) const {
-    return updated(sweep.weight, faces, heat, centre);
-  }
-};
-struct ShareResidual {
-  Halving h;
-  __device__ float operator()(CellFaces<float> faces, float heat, float, Int3 cell) const {
-    return shared(h, cell, faces, heat);
-  }
-};
-
-template <int axis>
-__global__ void __launch_bounds__(256)
-    restrict_shared(GridConductances g, Halving h, FieldView<const float> residual, FieldView<float> source,
-                    Box region, Int3 first) {
-  h.axis = axis;
-  const Int3 cell = cell_of_thread(first);
-  if (beyond(cell, region.hi)) return;
-  source(cell) = restricted(g, h, residual, cell);
-}
-
-template <int axis>
-__global__ void __launch_bounds__(256)
-    add_prolonged(GridConductances g, Halving h, FieldView<const float> error, FieldView<float> field,
-                  Box region, Int3 first) {
-  h.axis = axis;
-  const Int3 cell = cell_of_thread(first);
-  if (beyond(cell, region.hi)) return;
-  field(cell) += prolonged(g, h, error, cell);
-}
-
-template <int axis>
-__global__ void __launch_bounds__(256) coarsen_cells(GridConductances g, Halving h, int along, bool above,
-                                                     FieldView<float> coarse, Box region, Int3 first) {
-  h.axis = axis;
-  const Int3 cell = cell_of_thread(first);
-  if (beyond(cell, region.hi)) return;
-  coarse(cell) = coarse_conductance(g, h, along, above, cell);
-}
-
-template <class T>
-__global__ void __launch_bounds__(256) conductances_of_body(BodyConductances<T> g, int along, bool above,
-                                                            FieldView<float> to, Box region, Int3 first) {
-  const Int3 cell = cell_of_thread(first);
-  if (beyond(cell, region.hi)) return;
-  to(cell) = static_cast<float>(g.conductance(along, above, cell));
-}
-
-template <class T>
-__global__ void __launch_bounds__(256)
-    residual_of_body(BodyConductances<T> g, T scale, FieldView<const T> field, FieldView<const T> source,
-                     FieldView<float> residual, Box region, Int3 first) {
-  const Int3 cell = cell_of_thread(first);
-  if (beyond(cell, region.hi)) return;
-  const T of_source = source.empty() ? T(0) : source(cell);
-  residual(cell) = static_cast<float>(scale * g.residual(field, cell, of_source));
-}
-
-template <class Use>
-void launch_columns(const char* name, GridPass pass, const Use& use, Stream stream) {
-  if (pass.region.cells() >= worth_columns) pass.planes = 8;
+template <bool has_field, class Use>
+void pass_columns(const char* name, const GridPass& pass, Stream stream, const Use& use) {
   Box columns = pass.region;
   columns.hi.z = columns.lo.z + ceil_div(columns.extent().z, pass.planes);
-  launch_over(name, pass.in.empty() ? pass_columns<false, Use> : pass_columns<true, Use>, columns, stream,
-              pass, use);
+  launch_for_cells(name, columns, stream, [=] __device__(Int3 column) {
+    const Index lo = pass.region.lo.z;
+    pass_column<has_field>(pass, use, {column.x, column.y, lo + (column.z - lo) * pass.planes});
+  });
+}
+template <class Use>
+void launch_pass(const char* name, GridPass pass, Stream stream, const Use& use) {
+  if (pass.region.cells() >= worth_columns) pass.planes = 8;
+  pass.in.empty() ? pass_columns<false>(name, pass, stream, use)
+                  : pass_columns<true>(name, pass, stream, use);
 }
 
 void sweep(std::span<const ConductanceSweep> sweeps, Stream stream) {
-  for (const ConductanceSweep& s : sweeps)
-    launch_columns("sweep_grid", {s.g, s.in, s.source, s.out, s.region}, SweepCell{s}, stream);
+  for (const ConductanceSweep& s : sweeps) {
+    const float weight = s.weight;
+    launch_pass("sweep_grid", {s.g, s.in, s.source, s.out, s.region}, stream,
+                [=] __device__(CellFaces<float> faces, float heat, float centre, Int3) {
+                  return updated(weight, faces, heat, centre);
+                });
+  }
 }
 
 void find_residual(const GridConductances& g, const Halving& h, FieldView<const float> field,
                    FieldView<const float> source, FieldView<float> residual, Box region, Stream stream) {
-  launch_columns("share_residual", {g, field, source, residual, region}, ShareResidual{h}, stream);
+  launch_pass("share_residual", {g, field, source, residual, region}, stream,
+              [=] __device__(CellFaces<float> faces, float heat, float, Int3 cell) {
+                return shared(h, cell, faces, heat);
+              });
 }
 
-void restrict_residual(const GridConductances& g, const Halving& h, FieldView<const float> residual,
+// Calls body(halving, cell) with the axis of `halving` as a constant.
+template <int axis, class Body>
+struct WithAxis {
+  Halving halving;
+  Body body;
+  __device__ __forceinline__ void operator()(Int3 cell) const {
+    Halving h = halving;
+    h.axis = axis;
+    body(h, cell);
+  }
+};
+template <class Body>
+void launch_halving(const char* name, const Halving& halving, Box region, Stream stream, const Body& body) {
+  with_axis(halving.axis, [&](auto axis) {
+    launch_for_cells(name, region, stream, WithAxis<axis, Body>{halving, body});
+  });
+}
+
+void restrict_residual(const GridConductances& g, const Halving& halving, FieldView<const float> residual,
                        FieldView<float> source, Box region, Stream stream) {
-  with_axis(h.axis, [&](auto axis) {
-    launch_over("restrict_shared", restrict_shared<axis>, region, stream, g, h, residual, source, region);
+  launch_halving("restrict_shared", halving, region, stream, [=] __device__(const Halving& h, Int3 cell) {
+    source(cell) = restricted(g, h, residual, cell);
   });
 }
 
-void prolong_add(const GridConductances& g, const Halving& h, FieldView<const float> error,
+void prolong_add(const GridConductances& g, const Halving& halving, FieldView<const float> error,
                  FieldView<float> field, Box region, Stream stream) {
-  with_axis(h.axis, [&](auto axis) {
-    launch_over("add_prolonged", add_prolonged<axis>, region, stream, g, h, error, field, region);
+  launch_halving("add_prolonged", halving, region, stream, [=] __device__(const Halving& h, Int3 cell) {
+    field(cell) += prolonged(g, h, error, cell);
   });
 }
 
-void coarsen(const GridConductances& g, const Halving& h, int along, bool above, FieldView<float> coarse,
-             Box region, Stream stream) {
-  with_axis(h.axis, [&](auto axis) {
-    launch_over("coarsen_cells", coarsen_cells<axis>, region, stream, g, h, along, above, coarse, region);
+void coarsen(const GridConductances& g, const Halving& halving, int along, bool above,
+             FieldView<float> coarse, Box region, Stream stream) {
+  launch_halving("coarsen_cells", halving, region, stream, [=] __device__(const Halving& h, Int3 cell) {
+    coarse(cell) = coarse_conductance(g, h, along, above, cell);
   });
 }
 
 template <class T>
 void take_conductances(const BodyConductances<T>& g, int along, bool above, FieldView<float> to, Box region,
                        Stream stream) {
-  launch_over("conductances_of_body", conductances_of_body<T>, region, stream, g, along, above, to, region);
+  launch_for_cells("conductances_of_body", region, stream, [=] __device__(Int3 cell) {
+    to(cell) = static_cast<float>(g.conductance(along, above, cell));
+  });
 }
 
 template <class T>
 void find_residual_of_body(const BodyConductances<T>& g, T scale, FieldView<const T> field,
                            FieldView<const T> source, FieldView<float> residual, Box region, Stream stream) {
-  launch_over("residual_of_body", residual_of_body<T>, region, stream, g, scale, field, source, residual,
-              region);
+  launch_for_cells("residual_of_body", region, stream, [=] __device__(Int3 cell) {
+    const T of_source = source.empty() ? T(0) : source(cell);
+    residual(cell) = static_cast<float>(scale * g.residual(field, cell, of_source));
+  });
 }
 
 }  // namespace
