@@ -14,6 +14,7 @@ import sys
 import types
 from collections import namedtuple
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import yaml
@@ -63,28 +64,8 @@ def module(name, **contents):
 
 def run_recipe(path, *modules):
     """The names defined by a recipe, executed with these modules in place of its tool's."""
-    before = {each.__name__: sys.modules.get(each.__name__) for each in modules}
-    sys.modules.update({each.__name__: each for each in modules})
-    try:
+    with mock.patch.dict(sys.modules, {each.__name__: each for each in modules}):
         return runpy.run_path(str(path))
-    finally:
-        for name, old in before.items():
-            sys.modules.pop(name)
-            if old:
-                sys.modules[name] = old
-
-
-class Anything:
-    """Every attribute and call returns the object itself."""
-
-    def __getattr__(self, name):
-        return Anything()
-
-    def __getitem__(self, key):
-        return Anything()
-
-    def __call__(self, *words, **options):
-        return Anything()
 
 
 def ramble_application():
@@ -92,7 +73,7 @@ def ramble_application():
     recorder = Recorder()
     directives = recorder.directives("tags software_spec required_package executable workload workload_variable figure_of_merit "
                                      "success_criteria")
-    appkit = module("ramble.appkit", ExecutableApplication=object, when=recorder.within, OUTPUT_CAPTURE=Anything(), **directives)
+    appkit = module("ramble.appkit", ExecutableApplication=object, when=recorder.within, OUTPUT_CAPTURE=mock.MagicMock(), **directives)
     found = run_recipe(RAMBLE / "applications" / "isotherm" / "application.py", module("ramble"), appkit)
     return recorder, found["Isotherm"]
 
@@ -102,7 +83,7 @@ def spack_package(**functions):
     recorder = Recorder()
     package = module("spack.package", default_args=recorder.within, when=recorder.within, **functions,
                      **recorder.directives("license version variant depends_on conflicts"))
-    cmake = module("spack_repo.builtin.build_systems.cmake", CMakeBuilder=functions.get("builder", Anything()),
+    cmake = module("spack_repo.builtin.build_systems.cmake", CMakeBuilder=functions.get("builder", mock.MagicMock()),
                    CMakePackage=type("CMakePackage", (), {}))
     cuda = module("spack_repo.builtin.build_systems.cuda", CudaPackage=type("CudaPackage", (), {}))
     parents = map(module, ("spack", "spack_repo", "spack_repo.builtin", "spack_repo.builtin.build_systems"))
@@ -117,7 +98,7 @@ def reframe_test():
     builtins = module("reframe.core.builtins", parameter=list, variable=lambda *_, **options: options.get("value"),
                       run_after=decorator, run_before=decorator, sanity_function=lambda function: function)
     reframe = module("reframe", simple_test=lambda test: test, RunOnlyRegressionTest=object)
-    sanity, typecheck = module("reframe.utility.sanity"), module("reframe.utility.typecheck", List=Anything())
+    sanity, typecheck = module("reframe.utility.sanity"), module("reframe.utility.typecheck", List=mock.MagicMock())
     utility = module("reframe.utility", sanity=sanity, typecheck=typecheck)
     reframe.utility, reframe.core = utility, module("reframe.core", builtins=builtins)
     return run_recipe(REFRAME, reframe, utility, sanity, typecheck, reframe.core, builtins)
