@@ -83,13 +83,13 @@ def counts(folder, tool, *words, ranks=0):
     """For each rank: name -> number of ranges."""
     write_deck(folder, DECK)
     ran("run", "deck.yaml", *ROWS, *words, ranks=ranks, cwd=folder, NVTX_INJECTION64_PATH=str(tool),
-        TRACE_COUNTS=str(folder / "counts"))
+        TRACE_RANGES=str(folder / "ranges"))
     found = []
-    for path in sorted(folder.glob("counts.*")):
-        *lines, still_open = path.read_text().splitlines()
-        assert still_open == "open 0"
-        assert {line.split()[0] for line in lines} == {"isotherm"}
-        found.append(Counter({line.split()[1]: int(line.split()[2]) for line in lines}))
+    for path in sorted(folder.glob("ranges.*")):
+        lines = path.read_text().splitlines()
+        begun = [line.split() for line in lines if line != "end"]
+        assert lines.count("end") == len(begun) and {domain for domain, _ in begun} == {"isotherm"}
+        found.append(Counter(name for _, name in begun))
     return found
 
 
