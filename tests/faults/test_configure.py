@@ -13,7 +13,7 @@ from documentation import TOP
 from program import BASE_DECK, finished, write_deck, write_script
 
 CMAKE = shutil.which("cmake")
-needs_cmake = pytest.mark.skipif(not CMAKE, reason="no cmake")
+pytestmark = pytest.mark.skipif(not CMAKE, reason="no cmake")
 
 
 def not_found(what, packages, place=""):
@@ -48,7 +48,6 @@ def build(tmp_path_factory):
     return folder
 
 
-@needs_cmake
 def test_a_toolkit_that_is_too_old(build, tmp_path):
     """An error if CUDA is requested; otherwise the program is built without CUDA."""
     nvcc = write_script(tmp_path / "nvcc", "#!/bin/sh\necho 'Cuda compilation tools, release 12.0, V12.0.140'\n")
@@ -64,7 +63,6 @@ def message(text):
     return " ".join(text[start:text.index("Call Stack", start)].split("(message):", 1)[1].split())
 
 
-@needs_cmake
 @pytest.mark.parametrize("name", MISSING)
 def test_a_missing_library_is_named(build, name):
     if name == "CUDAToolkit" and (shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()):
@@ -73,7 +71,6 @@ def test_a_missing_library_is_named(build, name):
     assert (message(done.stderr), done.stderr.count("CMake Error")) == (MISSING[name], 1)
 
 
-@needs_cmake
 @pytest.mark.parametrize("kind", ["PARALLEL", "SERIAL"])
 def test_the_other_hdf5(build, kind):
     """Either kind is used if installed, otherwise it is an error; the other kind is never used."""
@@ -84,7 +81,6 @@ def test_the_other_hdf5(build, kind):
         assert message(done.stderr).startswith(f"isotherm: ISOTHERM_HDF5={kind} but only another HDF5 was found; ")
 
 
-@needs_cmake
 def test_an_hdf5_of_another_mpi(build, tmp_path):
     """Simulated by a library that depends on the MPI library of the other family."""
     compiler = shutil.which("cc") or shutil.which("gcc")
@@ -127,14 +123,12 @@ def generator(project, *words, commands="ninja", **environment):
     return re.search(r"^CMAKE_GENERATOR:INTERNAL=(.*)$", (project / "build/cpu/CMakeCache.txt").read_text(), re.MULTILINE)[1]
 
 
-@needs_cmake
 @pytest.mark.parametrize("first, then", [("ninja", "Ninja"), ("make", MAKEFILES)])
 def test_ninja_is_taken_where_it_is_and_else_make(project, first, then):
     """The choice stays the same in that folder, even if Ninja is installed later."""
     assert [generator(project, commands=first), generator(project)] == [then] * 2
 
 
-@needs_cmake
 @pytest.mark.parametrize("words, environment", [
     (["-G", MAKEFILES], {}), ([f"-G{MAKEFILES}"], {}), ([], {"CMAKE_GENERATOR": MAKEFILES}), (["--preset", "mine"], {})])
 def test_who_names_a_generator_gets_it(project, words, environment):
