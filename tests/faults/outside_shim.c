@@ -1,17 +1,11 @@
 /* Preloaded by test_paths.py: logs in the file ISOTHERM_OUTSIDE every file or folder that this process
    opens for writing, creates, renames or removes ("write PATH"), and every program that it starts ("start PATH"). */
 #include "shim.h"
-#include <limits.h>
 
 static void note(const char* what, const char* path) {
-  char line[2 * PATH_MAX], here[PATH_MAX] = "";
-  const char* log = getenv("ISOTHERM_OUTSIDE");
-  if (!log || !what || !path) return;
-  if (path[0] != '/' && !getcwd(here, sizeof here)) return;
-  const int length = snprintf(line, sizeof line, "%s %s%s%s\n", what, here, *here ? "/" : "", path);
-  const int fd = REAL(open)(log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0 || write(fd, line, (size_t)length) != length) abort();
-  close(fd);
+  char here[PATH_MAX] = "";
+  if (!what || !path || (path[0] != '/' && !getcwd(here, sizeof here))) return;
+  append_line("ISOTHERM_OUTSIDE", "%s %s%s%s\n", what, here, *here ? "/" : "", path);
 }
 
 static int note_open(const char* path, int flags) {

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,20 @@ static inline const char* path_of(int fd) {
   const ssize_t length = readlink(link, path, sizeof path - 1);
   path[length > 0 ? length : 0] = 0;
   return length > 0 ? path : NULL;
+}
+
+/* Appends a line to the file that this environment variable names, if it is set. */
+__attribute__((format(printf, 2, 3))) static inline void append_line(const char* variable, const char* form, ...) {
+  char line[3 * PATH_MAX];
+  const char* log = getenv(variable);
+  if (!log) return;
+  va_list rest;
+  va_start(rest, form);
+  const int length = vsnprintf(line, sizeof line, form, rest);
+  va_end(rest);
+  const int fd = REAL(open)(log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0 || write(fd, line, (size_t)length) != length) abort();
+  close(fd);
 }
 
 /* As in support/sleeping_yield.cpp, instead of which the library is preloaded. */

@@ -73,19 +73,23 @@ class Disk:
 # Written by all ranks, or by rank 0 through HDF5 alone, which calls no fsync.
 @pytest.fixture(scope="module", params=["^ompio", GATHERED["OMPI_MCA_io"]], ids=["collective", "gathered"])
 def logged(request, power_cut_shim, tmp_path_factory):
-    """The whole run's folder, the folder of the log and its lines."""
+    """The whole run's folder, and the lines of the log, with names relative to the disk."""
     top = tmp_path_factory.mktemp("power")
-    disk, log = top / "disk", top / "log"
+    disk = top / "disk"
     disk.mkdir()
-    log.mkdir()
     write_deck(disk, DECK)
     ran("run", "deck.yaml", ranks=2, cwd=disk, LD_PRELOAD=str(power_cut_shim), OMPI_MCA_io=request.param,
-        ISOTHERM_POWER_LOG=str(log), ISOTHERM_POWER_DISK=str(disk))
-    return disk / "runs" / "out", log, [line.split() for line in (log / "log").read_text().splitlines()]
+        ISOTHERM_POWER_LOG=str(top / "log"))
+    lines = []
+    for kind, name, *other in map(str.split, (top / "log").read_text().splitlines()):
+        names = [os.path.relpath(disk / each, disk) for each in (name, *other)]
+        if not names[0].startswith(".."):  # else it is elsewhere
+            lines.append((kind, names[0], *(names[1:] if kind == "rename" else other)))
+    return disk / "runs" / "out", lines
 
 
 def test_whenever_the_power_goes_files_are_whole(logged):
-    _, log, lines = logged
+    _, lines = logged
     sound = {None: False}
     disk, begun, renamed, published = Disk(), -1, -1, -1
     for line in lines:
@@ -100,7 +104,7 @@ def test_whenever_the_power_goes_files_are_whole(logged):
             for name in state:
                 if name.endswith(".hdf"):
                     if state[name] not in sound:
-                        sound[state[name]] = isotherm("info", log / state[name]).returncode == 0
+                        sound[state[name]] = isotherm("info", state[name]).returncode == 0
                     assert sound[state[name]], f"{name} is not whole after {line}"
             newest = newest_checkpoint(state)
             assert newest >= max(begun - INTERVAL, published), f"{line}: only sweep {newest} of {begun}"
@@ -108,7 +112,7 @@ def test_whenever_the_power_goes_files_are_whole(logged):
 
 
 def test_the_rest_of_the_run_is_as_it_would_have_been(logged, tmp_path):
-    whole, log, lines = logged
+    whole, lines = logged
     seed = random.randrange(1 << 30)
     print("seed", seed)
     disk, states = Disk(), []
@@ -121,7 +125,7 @@ def test_the_rest_of_the_run_is_as_it_would_have_been(logged, tmp_path):
         write_deck(folder, DECK)
         for name, copy in state.items():
             if copy:
-                shutil.copy(log / copy, folder / name)
+                shutil.copy(copy, folder / name)
         lock = folder / "runs" / "out" / "run.lock"
         if lock.exists():
             os.utime(lock, (0, 0))  # the machine was down for a while
