@@ -32,8 +32,9 @@ def history(folder):
 
 
 def probed(folder):
-    """The probed temperatures at the end, K."""
-    return [float(each) for each in (folder / "probes.csv").read_text().splitlines()[-1].split(",")[2:]]
+    """The probed temperatures, K: a row for each time."""
+    lines = (folder / "probes.csv").read_text().splitlines()
+    return np.array([line.split(",")[2:] for line in lines if line[0].isdigit()], float)
 
 
 def snapshots(folder):

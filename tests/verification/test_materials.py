@@ -12,6 +12,7 @@ import pytest
 
 from bodies import BOARD, CORE, PROBLEMS, expect_one_answer, expect_the_same_bits_after_a_restart, field, run, slab
 from program import isotherm, write_deck
+import runs
 
 MATERIALS = {"core": CORE, "board": BOARD}
 LAYERS = ((15, 4e6, 0.02), (1, 2e6, 0.06))  # W/(m K), J/(m^3 K), m
@@ -409,8 +410,7 @@ def test_two_half_spaces(tmp_path, resistance, times, published):
         "output": {"probes": {"points": [[0.4, 0.5, 0.5], [0.4 + size / 2, 0.5, 0.5]], "every_time": 1}},
     }
     run(tmp_path, deck, "output.snapshots=false")
-    rows = [line.split(",") for line in (tmp_path / "out" / "probes.csv").read_text().splitlines() if line[0].isdigit()]
-    found = {round(float(row[1])): [float(text) - 300 for text in row[2:]] for row in rows}
+    found = runs.probed(tmp_path / "out") - 300  # every second
     for time, exact in zip(times, published):
         hot, cold = found[time]  # the face of the copper, and the first centre in the steel
         assert ((hot - cold) / (resistance + size / 2 / steel) if resistance else hot) == pytest.approx(exact, rel=1e-3 if resistance else 1e-4)

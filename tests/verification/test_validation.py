@@ -50,8 +50,7 @@ def solved(folder, case, *words):
 
 def probed(folder):
     """C, by time and point."""
-    lines = (folder / "out" / "probes.csv").read_text().splitlines()
-    return np.array([line.split(",")[2:] for line in lines if line[0].isdigit()], float) - KELVIN
+    return runs.probed(folder / "out") - KELVIN
 
 
 @pytest.mark.parametrize("case, words", [*((case, []) for case in sorted({*TEMPERATURES, *HEAT})),
