@@ -9,10 +9,12 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,26 +44,17 @@ class CudaTest : public ::testing::Test {
 
 namespace test {
 
-// The device of a backend; null where this machine has none.
-inline std::unique_ptr<Device> device_of(Backend backend) {
-  if (backend == Backend::host) return make_host_device();
-  return find_cuda_devices().devices.empty() ? nullptr : make_cuda_device(0);
-}
-
+// All elements of a field in host memory, including the padding.
 template <class T>
-T* begin(Field<T>& field) {
-  return static_cast<T*>(field.data());
-}
-template <class T>
-std::size_t elements(const Field<T>& field) {
-  return field.bytes() / sizeof(T);
+std::span<T> elements(Field<T>& field) {
+  return {static_cast<T*>(field.data()), field.bytes() / sizeof(T)};
 }
 
 // A field in host memory with `value` in every element, including the padding.
 template <class T>
 Field<T> filled(Device& host, Int3 extent, int ghosts, T value) {
   Field<T> field(host, extent, ghosts);
-  std::fill_n(begin(field), elements(field), value);
+  std::ranges::fill(elements(field), value);
   return field;
 }
 
@@ -72,7 +65,7 @@ Field<T> random_field(Device& host, Int3 extent, int ghosts, std::uint64_t seed)
   std::mt19937_64 random(seed);
   constexpr int bits = std::numeric_limits<T>::digits;
   constexpr T unit = T(2) / T(std::uint64_t{1} << bits);
-  std::generate_n(begin(field), elements(field), [&] { return T(random() >> (64 - bits)) * unit - T(1); });
+  std::ranges::generate(elements(field), [&] { return T(random() >> (64 - bits)) * unit - T(1); });
   return field;
 }
 
@@ -97,6 +90,10 @@ Field<T> to_host(Device& device, Device& host, const Field<T>& field) {
 template <class T>
 bool same_bits(T a, T b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+template <class T>
+bool same_bits_or_nan(T a, T b) {
+  return same_bits(a, b) || (std::isnan(a) && std::isnan(b));
 }
 
 // `before`, with the cells of `from` in the region.
@@ -190,12 +187,28 @@ inline std::string label_of(const testing::TestParamInfo<KernelCase>& info) {
   return info.param.label();
 }
 
+// The kernel of a case; `table` is a callable that returns the registry of an instruction set.
+template <class Table>
+auto kernel_of(const KernelCase& c, const Table& table) {
+  const auto registry =
+      table(c.instruction_set.empty() ? instruction_set()
+                                      : choose_instruction_set(std::string(c.instruction_set).c_str()));
+  return *std::ranges::find_if(
+      registry, [&](const auto& kernel) { return kernel.name == c.kernel && kernel.backend == c.backend; });
+}
+// The kernel of that name in a registry.
+template <class Registry>
+const auto& kernel_named(const Registry& registry, std::string_view name) {
+  return *std::ranges::find_if(registry, [&](const auto& kernel) { return kernel.name == name; });
+}
+
 // The device of a case, and a host device with the same row alignment.
 class OnDevice : public testing::TestWithParam<KernelCase> {
  protected:
   void SetUp() override {
-    device_ = device_of(GetParam().backend);
-    if (!device_) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
+    if (GetParam().backend == Backend::cuda && find_cuda_devices().devices.empty())
+      GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
+    device_ = GetParam().backend == Backend::host ? make_host_device() : make_cuda_device(0);
     host_ = make_host_device(device_->row_alignment());
   }
   // Functions that are in no registry, such as FaceCopy<T>: those of the backend or of the instruction set.
@@ -209,15 +222,15 @@ class OnDevice : public testing::TestWithParam<KernelCase> {
   std::unique_ptr<Device> device_, host_;
 };
 
-// One case per kernel and precision: kernel names are the same for both precisions.
-template <class Registry>
-std::vector<KernelCase> cases_of(const Registry& registry, Backend backend) {
+// One case per precision for each kernel that `keep` accepts: kernel names are the same for both precisions.
+struct EveryKernel {
+  bool operator()(const KernelEntry&) const { return true; }
+};
+template <class Registry, class Keep = EveryKernel>
+std::vector<KernelCase> cases_of(const Registry& registry, Backend backend, const Keep& keep = {}) {
   std::vector<KernelCase> cases;
   for (const auto& kernel : registry) {
-    if (kernel.backend != backend) continue;
-    if constexpr (requires { kernel.fused; }) {
-      if (kernel.fused) continue;  // tested with the sweeps in test_temporal.cpp
-    }
+    if (kernel.backend != backend || !std::invoke(keep, kernel)) continue;
     for (std::string_view precision : precisions) {
       cases.push_back({kernel.name, precision, backend, ""});
       if (backend != Backend::host) continue;
@@ -235,33 +248,10 @@ std::vector<KernelCase> cases_of(const Registry& registry, Backend backend) {
   INSTANTIATE_TEST_SUITE_P(Host, Suite, testing::ValuesIn(cases_of_##Suite(Backend::host)), label_of); \
   INSTANTIATE_TEST_SUITE_P(Cuda, Suite, testing::ValuesIn(cases_of_##Suite(Backend::cuda)), label_of)
 
-// A registry entry for functions that have no registry: one of that name for each backend.
-struct NamedBackend {
-  std::string_view name;
-  Backend backend;
-};
-
-// A backend, or the host with one instruction set, and a precision.
+// For functions that have no registry: a backend, or the host with one instruction set, and a precision.
 inline std::vector<KernelCase> backend_cases(Backend backend) {
-  return cases_of(std::vector<NamedBackend>{{backend == Backend::host ? "host" : "cuda", backend}}, backend);
-}
-
-// The kernel of that name in a registry.
-template <class Registry>
-const auto& kernel_named(const Registry& registry, std::string_view name) {
-  return *std::find_if(registry.begin(), registry.end(),
-                       [&](const auto& kernel) { return kernel.name == name; });
-}
-
-// The kernel of a case; `table` is a callable that returns the registry of an instruction set.
-template <class Table>
-auto kernel_of(const KernelCase& c, const Table& table) {
-  const auto registry =
-      table(c.instruction_set.empty() ? instruction_set()
-                                      : choose_instruction_set(std::string(c.instruction_set).c_str()));
-  return *std::find_if(registry.begin(), registry.end(), [&](const auto& kernel) {
-    return kernel.name == c.kernel && kernel.backend == c.backend;
-  });
+  const KernelEntry all{backend == Backend::host ? "host" : "cuda", backend, ""};
+  return cases_of(std::array{all}, backend);
 }
 
 // For stencil kernels: every tile on its device, and a block with boundaries on some or all faces, each of
@@ -276,22 +266,12 @@ Coefficients<T> coefficients(int sweep = 0, bool has_field = false) {
   return {T(0.37) - 2 * by, T(0.11) + by, T(0.13), T(0.075), sigma, heat};
 }
 
-// One case per kernel and precision: these tests do not depend on the instruction set.
-inline std::vector<KernelCase> stencil_cases(Backend backend) {
-  std::vector<KernelCase> all = cases_of(stencil_kernels<double>(), backend);
+// For tests that do not depend on the instruction set.
+template <class Keep = EveryKernel>
+std::vector<KernelCase> stencil_cases(Backend backend, const Keep& keep = {}) {
+  std::vector<KernelCase> all = cases_of(stencil_kernels<double>(), backend, keep);
   std::erase_if(all, [](const KernelCase& c) { return !c.instruction_set.empty(); });
   return all;
-}
-
-// Calls use(kernel, device) with the kernel in the case's precision; skips the test if there is no device.
-template <class Use>
-void on_stencil_kernel(const KernelCase& c, const Use& use) {
-  const auto device = device_of(c.backend);
-  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
-  for_precision(c.precision, [&](auto zero) {
-    const StencilKernel<decltype(zero)>& kernel = kernel_named(stencil_kernels<decltype(zero)>(), c.kernel);
-    use(kernel, *device);
-  });
 }
 
 // The tiles to test. Of a tile's throttles ("2x4x8x4@84") only the first: all are the same kernel, with other
@@ -311,23 +291,33 @@ std::vector<int> tiles_of(const StencilKernel<T>& entry) {
   return chosen;
 }
 
-// Calls use(kernel, tile, device, shape) for every such tile and shape; tiny grids in the first tile only, as
-// all tiles run the same code and contain them whole.
+// Tiny grids are tested in the first tile only, as all tiles run the same code and contain them whole.
 inline bool is_tiny(Int3 shape) {
   return shape.product() < 100;
 }
-template <class Use>
-void on_every_tile(const KernelCase& c, const std::vector<Int3>& on_shapes, const Use& use) {
-  on_stencil_kernel(c, [&](const auto& kernel, Device& device) {
-    for (const int tile : tiles_of(kernel)) {
-      for (const Int3 shape : on_shapes) {
-        if (tile > 0 && is_tiny(shape)) continue;
-        SCOPED_TRACE(text(shape) + ", tile " + std::string(kernel.tiles[static_cast<std::size_t>(tile)]));
-        use(kernel, tile, device, shape);
+
+class StencilTest : public OnDevice {
+ protected:
+  // Calls use(kernel, device) with the kernel in the case's precision.
+  template <class Use>
+  void on_kernel(const Use& use) const {
+    for_precision(GetParam().precision,
+                  [&]<class T>(T) { use(kernel_of(GetParam(), stencil_kernels<T>), *device_); });
+  }
+  // Calls use(kernel, tile, device, shape) for every tile of tiles_of() and shape.
+  template <class Use>
+  void on_every_tile(const std::vector<Int3>& on_shapes, const Use& use) const {
+    on_kernel([&](const auto& kernel, Device& device) {
+      for (const int tile : tiles_of(kernel)) {
+        for (const Int3 shape : on_shapes) {
+          if (tile > 0 && is_tiny(shape)) continue;
+          SCOPED_TRACE(text(shape) + ", tile " + std::string(kernel.tiles[static_cast<std::size_t>(tile)]));
+          use(kernel, tile, device, shape);
+        }
       }
-    }
-  });
-}
+    });
+  }
+};
 
 // The updated value of one cell with source `s`: the formula once more, in std::fma.
 template <class T>
@@ -339,21 +329,21 @@ T swept(const Coefficients<T>& c, FieldView<const T> f, Int3 at, T s) {
   return std::fma(c.cz, f(at - z) + f(at + z), sum);
 }
 
-// The reference for all kernels; it uses the ghosts as they are.
+// The reference for all kernels: the updated value of one cell in that sweep of a launch, from the ghosts as
+// they are. `source`: the field, or null.
 template <class T>
-void sweep_plainly(const Field<T>& in, Field<T>& out, const Box& region, const Field<T>* source = nullptr,
-                   int sweep = 0) {
-  const FieldView<const T> view = in.view();
-  const Coefficients<T> c = coefficients<T>(sweep, source != nullptr);
-  for_each_cell(region,
-                [&](Int3 at) { out.view()(at) = swept(c, view, at, source ? source->view()(at) : c.heat); });
-}
+struct PlainFormula {
+  T operator()(FieldView<const T> in, const Field<T>* source, Int3 at, int sweep) const {
+    const Coefficients<T> c = coefficients<T>(sweep, source != nullptr);
+    return swept(c, in, at, source ? source->view()(at) : c.heat);
+  }
+};
+
+constexpr unsigned lower_faces = 0b010101, all_faces = 0b111111;
 
 template <class T>
 class BoundedBlock {
  public:
-  static constexpr unsigned lower_faces = 0b010101, all_faces = 0b111111;
-
   // `faces`: bit mask of the faces with a boundary; `fields`: of those whose b is a field.
   BoundedBlock(Device& device, Int3 shape, int ghosts, unsigned faces = all_faces,
                unsigned fields = lower_faces)
@@ -402,12 +392,10 @@ class BoundedBlock {
 
   // Fills the ghosts beyond the boundaries across the given axes, for that sweep of a launch; `field` is in
   // host memory. Fills them over the whole faces, and beyond open edges as far as there are cells next to the
-  // ghosts.
-  void fill_ghosts(FieldView<T> field, std::array<bool, 3> axes, int sweep = 0) const {
-    fill_ghosts(field, axes, sweep, ghosts_);
-  }
-  void fill_ghosts(FieldView<T> field, std::array<bool, 3> axes, int sweep, Index layers_beyond_edges) const {
-    const Box over = region(layers_beyond_edges);
+  // ghosts, or for `layers_beyond_edges`.
+  void fill_ghosts(FieldView<T> field, std::array<bool, 3> axes, int sweep = 0,
+                   std::optional<Index> layers_beyond_edges = {}) const {
+    const Box over = region(layers_beyond_edges.value_or(ghosts_));
     for (int f = 0; f < face_count; ++f) {
       if (!axes[static_cast<std::size_t>(f / 2)] || !boundaries.faces[f].is_boundary) continue;
       const auto [p, q] = tangents(f);
@@ -455,21 +443,26 @@ class BoundedBlock {
 // rule. For a field with a NaN only the norm is tested: it must be NaN.
 struct SweepSetting {
   Int3 shape;
-  unsigned mask = 0b111111, fields = 0b111111;  // faces with a boundary; of them those whose b is a field
+  unsigned mask = all_faces, fields = all_faces;  // faces with a boundary; of them those whose b is a field
   bool has_source = false, ghosts_filled = false;
+  bool by_cell = false;  // boundary rules that differ by cell
   int time_block = 1, ghosts = time_block + 1;
   std::optional<Int3> nan_at{};
 };
 template <class T>
 class SweepCase {
  public:
-  SweepCase(const StencilKernel<T>& kernel, Device& device, const SweepSetting& setting)
+  template <class Formula = PlainFormula<T>>
+  SweepCase(const StencilKernel<T>& kernel, Device& device, const SweepSetting& setting,
+            const Formula& formula = {})
       : device_(device), host_(make_host_device(device.row_alignment())), setting_(setting) {
-    for (int level = 1; level <= setting.time_block; ++level) {
-      if (level > 1) std::swap(before_, swept_);
-      here_.fill_ghosts(before_.view(), kernel.own_boundaries, level - 1);
-      sweep_plainly(before_, swept_, region(setting.ghosts - level), setting.has_source ? &source_ : nullptr,
-                    level - 1);
+    for (int sweep = 0; sweep < setting.time_block; ++sweep) {
+      if (sweep > 0) std::swap(before_, swept_);
+      here_.fill_ghosts(before_.view(), kernel.own_boundaries, sweep);
+      for_each_cell(region(setting.ghosts - 1 - sweep), [&](Int3 at) {
+        swept_.view()(at) =
+            formula(std::as_const(before_).view(), setting.has_source ? &source_ : nullptr, at, sweep);
+      });
     }
   }
 
@@ -488,6 +481,7 @@ class SweepCase {
     for (int i = 0; i < most_sweeps_per_launch; ++i)
       args.c.sweep[i] = coefficients<T>(i, setting_.has_source);
     if (setting_.has_source) args.source = source_there_.view();
+    args.materials = materials;
     const Buffer result = copied_to<double>(device_, {std::nan("")});
     Buffer scratch;
     if (norm) {
@@ -515,7 +509,14 @@ class SweepCase {
                 op == ReductionOp::max_abs ? 0.0 : 1e-12 * std::abs(truth));
   }
 
+  Materials<T> materials;  // none, unless a test sets them
+
  private:
+  BoundedBlock<T> block(Device& device) const {
+    BoundedBlock<T> block(device, setting_.shape, setting_.ghosts, setting_.mask, setting_.fields);
+    if (setting_.by_cell) block.differ_by_cell(device);
+    return block;
+  }
   Field<T> start() const {
     Field<T> field = random_field<T>(*host_, setting_.shape, setting_.ghosts, 51);
     if (setting_.ghosts_filled) here_.fill_ghosts(field.view(), {true, true, true});
@@ -527,8 +528,7 @@ class SweepCase {
   Device& device_;
   std::unique_ptr<Device> host_;
   SweepSetting setting_;
-  BoundedBlock<T> there_{device_, setting_.shape, setting_.ghosts, setting_.mask, setting_.fields},
-      here_{*host_, setting_.shape, setting_.ghosts, setting_.mask, setting_.fields};
+  BoundedBlock<T> there_ = block(device_), here_ = block(*host_);
   // After all sweeps, and after all but the last.
   Field<T> swept_ = filled(*host_, setting_.shape, setting_.ghosts, T(0)), before_ = start();
   Field<T> source_ =

@@ -13,7 +13,7 @@ namespace {
 template <class T>
 Field<T> numbered(Device& host, Int3 extent, int ghosts) {
   Field<T> field(host, extent, ghosts);
-  for (std::size_t i = 0; i < elements(field); ++i) begin(field)[i] = static_cast<T>(i);
+  std::ranges::generate(elements(field), [i = 0]() mutable { return static_cast<T>(i++); });
   return field;
 }
 
@@ -237,8 +237,8 @@ class PeerCopyCuda : public CudaTest {
   template <class T>
   void check(Way way, Int3 from_extent, Int3 to_extent, int ghosts, const std::vector<Boxes>& boxes) {
     Field<T> from_host(*host, from_extent, ghosts), to_host(*host, to_extent, ghosts);
-    for (std::size_t i = 0; i < elements(from_host); ++i) begin(from_host)[i] = static_cast<T>(i + 1);
-    for (std::size_t i = 0; i < elements(to_host); ++i) begin(to_host)[i] = -static_cast<T>(i);
+    std::ranges::generate(elements(from_host), [i = 0]() mutable { return static_cast<T>(++i); });
+    std::ranges::generate(elements(to_host), [i = 0]() mutable { return -static_cast<T>(i++); });
     Field<T> from = to_device(*device, from_host), to = to_device(*device, to_host);
 
     PeerMessages<T> messages{}, arrivals{};

@@ -137,7 +137,7 @@ TEST_P(Survey, JumpsThatAreNoNumbersAreCounted) {
   });
 }
 
-ON_EACH_BACKEND(Survey, cases_of(std::vector<NamedBackend>{{"survey", backend}}, backend));
+ON_EACH_BACKEND(Survey, backend_cases(backend));
 
 // Histogram kernels: each counts by the edges, and all agree; NaN and infinities are never lost.
 

@@ -38,12 +38,6 @@ FormulaProgram random_program(Random& random, int most_steps) {
 }
 
 template <class T>
-bool same(T a, T b) {
-  return (std::isnan(a) && std::isnan(b)) ||
-         std::bit_cast<std::array<char, sizeof(T)>>(a) == std::bit_cast<std::array<char, sizeof(T)>>(b);
-}
-
-template <class T>
 void expect_bits_of_points(Device& device, Random& random, const FormulaProgram& program) {
   const Int3 n{random.between(1, 70), random.between(1, 11), random.between(1, 3)};
   std::array<std::vector<double>, 3> at;
@@ -100,7 +94,8 @@ void expect_bits_of_points(Device& device, Random& random, const FormulaProgram&
       if (!is_sound(here, -1)) earliest = std::min(earliest, std::bit_cast<std::uint64_t>(grid.time[i]));
     });
   for (std::size_t i = 0; i < values.size(); ++i)
-    ASSERT_TRUE(same(values[i], expected[i])) << i << ": " << values[i] << ", not " << expected[i];
+    ASSERT_TRUE(same_bits_or_nan(values[i], expected[i]))
+        << i << ": " << values[i] << ", not " << expected[i];
   EXPECT_EQ(*unsound.as<std::uint64_t>(), earliest);
 }
 

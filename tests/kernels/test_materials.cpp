@@ -93,12 +93,7 @@ T by_hand(const MaterialTables<T>& tables, bool steady, FieldView<const std::uin
     sum += g[f];
   }
   const Coefficients<T>& k = tables.coefficients[sweep * classes + own];
-  if (alone) {
-    T value = std::fma(k.c0, in(c), k.sigma * s);
-    value = std::fma(k.cx, t[0] + t[1], value);
-    value = std::fma(k.cy, t[2] + t[3], value);
-    return std::fma(k.cz, t[4] + t[5], value);
-  }
+  if (alone) return swept(k, in, c, s);
   const T step = tables.weight(sweep) / (steady ? sum : tables.capacity[own]);
   T change = step * T(1.5) * s;
   for (std::size_t f = 0; f < 6; ++f) change = std::fma(step * g[f], t[f] - in(c), change);
@@ -113,7 +108,7 @@ struct MaterialsSetting {
   unsigned number;  // of this setting
 };
 
-class MaterialsSweep : public OnDevice {
+class MaterialsSweep : public StencilTest {
  protected:
   template <class T>
   void expect_formula(const StencilKernel<T>& kernel, const MaterialsSetting& s) {
@@ -122,23 +117,24 @@ class MaterialsSweep : public OnDevice {
                  (s.is_symmetric ? ", symmetric" : "") + (s.by_cell ? ", boundaries by cell" : ""));
     const int ghosts = s.sweeps + 1;
     const MaterialTables<T> tables(s.is_symmetric);
-    BoundedBlock<T> here(*host_, s.extent, ghosts, s.faces, 0), there(*device_, s.extent, ghosts, s.faces, 0);
-    if (s.by_cell) {
-      here.differ_by_cell(*host_);
-      there.differ_by_cell(*device_);
-    }
     const Field<std::uint8_t> of = random_classes(*host_, s.extent, ghosts, s.faces),
                               of_there = to_device(*device_, of);
-    Field<T> in = random_field<T>(*host_, s.extent, ghosts, 3);
-    const Field<T> source = random_field<T>(*host_, s.extent, ghosts, 4),
-                   source_there = to_device(*device_, source);
-    here.fill_ghosts(in.view(), {true, true, true});
-    const Field<T> in_there = to_device(*device_, in);
-
     const Buffer coefficients = copied_to(*device_, tables.coefficients),
                  conductance = copied_to(*device_, tables.conductance),
                  steps = copied_to(*device_, tables.steps()), heat = copied_to(*device_, tables.heat);
-    Materials<T> materials;
+    SweepCase<T> sweep(kernel, *device_,
+                       {.shape = s.extent,
+                        .mask = s.faces,
+                        .fields = 0,
+                        .has_source = s.has_source,
+                        .ghosts_filled = true,
+                        .by_cell = s.by_cell,
+                        .time_block = s.sweeps},
+                       [&](FieldView<const T> in, const Field<T>* source, Int3 c, int n) {
+                         const T q = source ? source->view()(c) : T(0);
+                         return by_hand<T>(tables, s.steady, of.view(), in, q, c, n);
+                       });
+    Materials<T>& materials = sweep.materials;
     materials.classes = of_there.view();
     materials.count = classes;
     for (int i = 0; i < most_sweeps_per_launch; ++i) {
@@ -151,7 +147,7 @@ class MaterialsSweep : public OnDevice {
     materials.source = T(1.5);
     materials.heat = heat.template as<double>();
     std::optional<MixedCellTables<T>> mixed;
-    Field<T> between[] = {to_device(*device_, in), to_device(*device_, in)};
+    Field<T> between[] = {Field<T>(*device_, s.extent, ghosts), Field<T>(*device_, s.extent, ghosts)};
     if (kernel.backend == Backend::cuda) {
       std::array<bool, face_count> by_cell{};
       for (unsigned f = 0; f < face_count; ++f) by_cell[f] = (s.faces >> f & 1) != 0;
@@ -159,42 +155,18 @@ class MaterialsSweep : public OnDevice {
       for (int i = 0; i < 2; ++i) materials.between[i] = between[i].view();
     }
 
-    Field<T> swept = random_field<T>(*host_, s.extent, ghosts, 5);
-    for (int level = 1; level <= s.sweeps; ++level) {
-      if (level > 1) {
-        std::swap(in, swept);
-        here.fill_ghosts(in.view(), {true, true, true}, level - 1);
-      }
-      for_each_cell(here.region(ghosts - level), [&](Int3 c) {
-        const T q = s.has_source ? source.view()(c) : T(0);
-        swept.view()(c) = by_hand<T>(tables, s.steady, of.view(), in.view(), q, c, level - 1);
-      });
-    }
-    const Box region = here.region(1),
+    const Box region = sweep.region(1),
               interior = region.grown(-s.sweeps).empty() ? Box{} : region.grown(-s.sweeps);
-    const Field<T> expected = with_region(filled(*host_, s.extent, ghosts, T(-7)), swept, region);
-    Field<T> out = to_device(*device_, filled(*host_, s.extent, ghosts, T(-7)));
-    SweepArgs<T> args{in_there.view(), out.view(), region, tables.coefficients[0], there.boundaries, {}, {}};
-    if (s.has_source) args.source = source_there.view();
-    args.materials = materials;
     std::vector<int> tiles = tiles_of(kernel);
     // Uses one tile per setting: all tiles together would take half the time of all emulated cases.
     if (is_slow(*device_) && s.extent.x > 100 && kernel.max_time_block > 1)
       tiles = {tiles[s.number / 4 % tiles.size()]};
-    for (const int tile : tiles) {
-      const SweepPlan plan{s.sweeps, tile};
-      args.region = interior.empty() ? region : interior;
-      if (!interior.empty()) kernel.launch(args, plan, {});
-      args.region = region;
-      launch_exterior(kernel, args, interior, plan, {});
-      expect_same_there(*device_, expected, out);
-    }
+    for (const int tile : tiles) sweep.expect_of(kernel, tile, region, {}, interior);
   }
 };
 
 TEST_P(MaterialsSweep, gives_the_bits_of_the_formula) {
-  for_precision(GetParam().precision, [&]<class T>(T) {
-    const StencilKernel<T> kernel = kernel_of(GetParam(), stencil_kernels<T>);
+  on_kernel([&]<class T>(const StencilKernel<T>& kernel, Device&) {
     // Small grids: each problem with each number of sweeps. The large grid: the other settings in turn.
     unsigned problem = 0;
     for (const Int3 extent : {Int3{1, 1, 1}, Int3{37, 9, 7}, Int3{140, 34, 9}}) {
@@ -210,14 +182,8 @@ TEST_P(MaterialsSweep, gives_the_bits_of_the_formula) {
   });
 }
 
-std::vector<NamedBackend> able_kernels() {
-  std::vector<NamedBackend> able;
-  for (const StencilKernel<double>& kernel : stencil_kernels<double>())
-    if (kernel.sweeps_materials) able.push_back({kernel.name, kernel.backend});
-  return able;
-}
-
-ON_EACH_BACKEND(MaterialsSweep, cases_of(able_kernels(), backend));
+ON_EACH_BACKEND(MaterialsSweep,
+                cases_of(stencil_kernels<double>(), backend, &StencilKernel<double>::sweeps_materials));
 
 class HeatOfMaterials : public OnDevice {};
 

@@ -18,18 +18,22 @@ ReductionKernel<T> reduction_of(const KernelCase& c) {
   return kernel_of(c, reduction_kernels<T>);
 }
 
-// The kernel's result for `a`, or for a - b; both are in host memory.
+// The kernel's result for `a`, or for a - b; both are in host memory. `words`: receives the exact sum, before
+// it is rounded.
 template <class T>
 double reduce(const ReductionKernel<T>& kernel, Device& device, ReductionOp op, const Field<T>& a,
-              const Field<T>* b, Box region) {
+              const Field<T>* b, Box region, LongAccumulator* words = nullptr) {
   const Field<T> a_there = to_device(device, a);
   std::optional<Field<T>> b_there;
   if (b) b_there = to_device(device, *b);
-  const Buffer scratch(device, kernel.scratch_bytes(region)), result(device, sizeof(double));
+  const Buffer scratch(device, kernel.scratch_bytes(region)), result(device, sizeof(double)),
+      unrounded(device, sizeof(LongAccumulator));
   FieldView<const T> none;
-  kernel.launch({a_there.view(), b ? std::as_const(*b_there).view() : none, region, op,
-                 result.template as<double>(), scratch.data()},
-                {});
+  kernel.launch(
+      {a_there.view(), b ? std::as_const(*b_there).view() : none, region, op, result.template as<double>(),
+       scratch.data(), words ? unrounded.template as<LongAccumulator>() : nullptr},
+      {});
+  if (words) *words = fetched<LongAccumulator>(device, unrounded.data());
   return fetched<double>(device, result.data());
 }
 
@@ -64,10 +68,8 @@ TEST_P(ReductionVariant, IsExactOnSmallIntegersOfAnyShape) {
     for (Int3 shape : all) {
       SCOPED_TRACE(text(shape));
       Field<T> a = random_field<T>(*host_, shape, 1, 3), b = random_field<T>(*host_, shape, 1, 4);
-      for (std::size_t i = 0; i < elements(a); ++i) {
-        begin(a)[i] = std::round(begin(a)[i] * 100);
-        begin(b)[i] = std::round(begin(b)[i] * 100);
-      }
+      for (Field<T>* const field : {&a, &b})
+        for (T& element : elements(*field)) element = std::round(element * 100);
       const Box whole{{0, 0, 0}, shape};
       const Box part{{shape.x / 4, shape.y / 3, shape.z / 2}, shape};
       const bool is_row = shape.product() == shape.x && shape.x > 65;
@@ -153,7 +155,9 @@ TEST_P(ReductionVariant, SeesTheLargestMagnitudeInEveryCell) {
   });
 }
 
-ON_EACH_BACKEND(ReductionVariant, cases_of(reduction_kernels<double>(), backend));
+// test_temporal.cpp tests `fused` with the sweeps.
+ON_EACH_BACKEND(ReductionVariant, cases_of(reduction_kernels<double>(), backend,
+                                           [](const auto& kernel) { return !kernel.fused; }));
 
 TEST(ReductionOfTheHost, HasTheSameBitsForAnyThreadsAndInstructionSet) {
   const auto host = make_host_device();
@@ -178,18 +182,9 @@ class ExactReductionVariant : public ReductionVariant {
   // The words of an exact sum; the kernel returns the rounded sum.
   template <class T>
   LongAccumulator words(ReductionOp op, const Field<T>& a, const Field<T>* b, Box region) {
-    const ReductionKernel<T> kernel = reduction_of<T>(GetParam());
-    const Field<T> a_there = to_device(*device_, a);
-    const Field<T> b_there = to_device(*device_, b ? *b : a);
-    const Buffer scratch(*device_, kernel.scratch_bytes(region)), result(*device_, sizeof(double)),
-        unrounded(*device_, sizeof(LongAccumulator));
-    FieldView<const T> none;
-    kernel.launch({a_there.view(), b ? b_there.view() : none, region, op, result.template as<double>(),
-                   scratch.data(), unrounded.template as<LongAccumulator>()},
-                  {});
-    const auto value = fetched<double>(*device_, result.data());
-    const auto sum = fetched<LongAccumulator>(*device_, unrounded.data());
-    EXPECT_TRUE(same_bits(value, sum.rounded()) || (std::isnan(value) && std::isnan(sum.rounded())));
+    LongAccumulator sum;
+    const double value = reduce(reduction_of<T>(GetParam()), *device_, op, a, b, region, &sum);
+    EXPECT_TRUE(same_bits_or_nan(value, sum.rounded()));
     return sum;
   }
 };
@@ -213,8 +208,8 @@ Field<T> field_of_all_sizes(Device& host, Int3 shape, Random& random) {
   const int digits = std::numeric_limits<T>::digits;
   const int least = std::numeric_limits<T>::min_exponent - digits,
             most = std::numeric_limits<T>::max_exponent;
-  std::generate_n(begin(field), elements(field),
-                  [&] { return std::ldexp(random.between(T(-1), T(1)), random.between(least, most)); });
+  std::ranges::generate(elements(field),
+                        [&] { return std::ldexp(random.between(T(-1), T(1)), random.between(least, most)); });
   return field;
 }
 
@@ -243,12 +238,9 @@ TEST_P(ExactReductionVariant, HasTheWordsOfOneAdditionACell) {
   });
 }
 
-std::vector<KernelCase> exact_cases(Backend backend) {
-  std::vector<KernelCase> all = cases_of(reduction_kernels<double>(), backend);
-  std::erase_if(all, [](const KernelCase& c) { return reduction_of<double>(c).sum_bits != SumBits::exact; });
-  return all;
-}
-ON_EACH_BACKEND(ExactReductionVariant, exact_cases(backend));
+ON_EACH_BACKEND(ExactReductionVariant, cases_of(reduction_kernels<double>(), backend, [](const auto& kernel) {
+                  return kernel.sum_bits == SumBits::exact;
+                }));
 
 // The exact sum itself: against sums made another way.
 

@@ -10,11 +10,6 @@
 namespace isotherm::test {
 namespace {
 
-template <class T>
-StencilKernel<T> stencil_of(const KernelCase& c) {
-  return kernel_of(c, stencil_kernels<T>);
-}
-
 // The whole block and an odd box. One ghost layer: the interior and six slabs of its exterior. More: regions
 // that extend into ghosts on all sides or one, or are ghosts only. `few`: fewer of the latter.
 std::vector<Box> regions_of(Int3 n, int ghosts, bool few) {
@@ -75,18 +70,18 @@ void check_kernel(const StencilKernel<T>& kernel, Device& device) {
   }
 }
 
-class StencilVariant : public OnDevice {};
+class StencilVariant : public StencilTest {};
 
 TEST_P(StencilVariant, HasTheBitsOfTheFormula) {
-  for_precision(GetParam().precision, [&]<class T>(T) { check_kernel(stencil_of<T>(GetParam()), *device_); });
+  on_kernel([](const auto& kernel, Device& device) { check_kernel(kernel, device); });
 }
 
 // More blocks along y or z than the limit of a grid (65535).
 TEST_P(StencilVariant, SweepsLongColumns) {
   if (GetParam().kernel != "naive") return;
-  for_precision(GetParam().precision, [&]<class T>(T) {
+  on_kernel([]<class T>(const StencilKernel<T>& kernel, Device& device) {
     const Int3 shape = sizeof(T) == 4 ? Int3{3, 530000, 1} : Int3{2, 1, 70001};
-    check_regions(stencil_of<T>(GetParam()), 0, *device_, shape, 1, false);
+    check_regions(kernel, 0, device, shape, 1, false);
   });
 }
 
@@ -124,19 +119,17 @@ TEST_F(CudaTest, LargeFieldsNeed64BitIndices) {
 ON_EACH_BACKEND(StencilVariant, cases_of(stencil_kernels<double>(), backend));
 
 // The kernel `openmp` with both kinds of store, whatever it would choose here, and several thread counts.
-class StencilOpenmpVariant : public testing::TestWithParam<KernelCase> {};
+class StencilOpenmpVariant : public StencilTest {};
 
 TEST_P(StencilOpenmpVariant, StoresThreadsAndTilesLeaveTheBitsAlone) {
-  for_precision(GetParam().precision, [&]<class T>(T) {
+  on_kernel([&]<class T>(StencilKernel<T> kernel, Device& host) {
     for_instruction_set(GetParam().instruction_set, [&]<class Isa>(Isa) {
-      StencilKernel<T> kernel = stencil_of<T>(GetParam());
       const decltype(kernel.launch) stores[] = {[](const SweepArgs<T>& args, SweepPlan plan, Stream) {
                                                   host::sweep_openmp<Isa>(args, plan, host::Store::streaming);
                                                 },
                                                 [](const SweepArgs<T>& args, SweepPlan plan, Stream) {
                                                   host::sweep_openmp<Isa>(args, plan, host::Store::cached);
                                                 }};
-      const auto host = make_host_device();
       on_threads({1, 3}, [&] {
         for (Int3 shape :
              {Int3{17, 23, 31}, Int3{131, 17, 9}, Int3{67, 251, 1}, Int3{5000, 3, 2}, Int3{9, 1, 2003}}) {
@@ -146,7 +139,7 @@ TEST_P(StencilOpenmpVariant, StoresThreadsAndTilesLeaveTheBitsAlone) {
             for (const auto launch : stores) {
               kernel.launch = launch;
               for (int tile = 0; tile < std::ssize(kernel.tiles); ++tile)
-                check_regions(kernel, tile, *host, shape, 2, has_source);
+                check_regions(kernel, tile, host, shape, 2, has_source);
             }
           }
         }
@@ -156,31 +149,32 @@ TEST_P(StencilOpenmpVariant, StoresThreadsAndTilesLeaveTheBitsAlone) {
 }
 
 std::vector<KernelCase> openmp_cases() {
-  std::vector<KernelCase> cases = cases_of(stencil_kernels<double>(), Backend::host);
-  std::erase_if(cases, [](const KernelCase& c) { return c.kernel != "openmp" || c.instruction_set.empty(); });
+  std::vector<KernelCase> cases = cases_of(stencil_kernels<double>(), Backend::host,
+                                           [](const auto& kernel) { return kernel.name == "openmp"; });
+  std::erase_if(cases, [](const KernelCase& c) { return c.instruction_set.empty(); });
   return cases;
 }
 INSTANTIATE_TEST_SUITE_P(Host, StencilOpenmpVariant, testing::ValuesIn(openmp_cases()), label_of);
 
 // Values at the limits of the number range: all instruction sets give the same result.
 TEST_P(StencilOpenmpVariant, TreatsSpecialValuesAsTheReferenceDoes) {
-  for_precision(GetParam().precision, [&]<class T>(T) {
+  on_kernel([]<class T>(const StencilKernel<T>& kernel, Device& host) {
     using Limits = std::numeric_limits<T>;
-    const auto host = make_host_device();
     const Int3 shape{67, 5, 4};
-    Field<T> in = random_field<T>(*host, shape, 1, 5);
+    Field<T> in = random_field<T>(host, shape, 1, 5);
     const T special[] = {T(0),  -T(0),         Limits::infinity(),   -Limits::infinity(), Limits::quiet_NaN(),
                          T(-1), Limits::max(), Limits::denorm_min(), Limits::min(),       Limits::lowest()};
-    for (std::size_t i = 0; i < elements(in); i += 7) begin(in)[i] = special[i / 7 % std::size(special)];
-    Field<T> expected = filled<T>(*host, shape, 1, 0), found = filled<T>(*host, shape, 1, 0);
-    sweep_plainly(in, expected, {{0, 0, 0}, shape});
-    stencil_of<T>(GetParam())
-        .launch({std::as_const(in).view(), found.view(), {{0, 0, 0}, shape}, coefficients<T>(), {}, {}, {}},
-                {}, {});
-    for (std::size_t i = 0; i < elements(in); ++i) {
-      const T a = begin(expected)[i], b = begin(found)[i];
-      ASSERT_TRUE(same_bits(a, b) || (std::isnan(a) && std::isnan(b)))
-          << "element " << i << ": " << a << ", " << b;
+    for (std::size_t i = 0; i < elements(in).size(); i += 7)
+      elements(in)[i] = special[i / 7 % std::size(special)];
+    Field<T> expected = filled<T>(host, shape, 1, 0), found = filled<T>(host, shape, 1, 0);
+    for_each_cell(shape, [&](Int3 at) {
+      expected.view()(at) = PlainFormula<T>()(std::as_const(in).view(), nullptr, at, 0);
+    });
+    kernel.launch({std::as_const(in).view(), found.view(), {{0, 0, 0}, shape}, coefficients<T>(), {}, {}, {}},
+                  {}, {});
+    for (std::size_t i = 0; i < elements(in).size(); ++i) {
+      const T a = elements(expected)[i], b = elements(found)[i];
+      ASSERT_TRUE(same_bits_or_nan(a, b)) << "element " << i << ": " << a << ", " << b;
     }
   });
 }
@@ -188,10 +182,7 @@ TEST_P(StencilOpenmpVariant, TreatsSpecialValuesAsTheReferenceDoes) {
 // Boundaries that kernels apply or read from the ghosts; and an overlapped step, which sweeps the interior
 // and then the exterior: the bits and the norm equal those of one sweep.
 
-constexpr unsigned all_faces = BoundedBlock<double>::all_faces,
-                   lower_faces = BoundedBlock<double>::lower_faces;
-
-class StencilBoundaries : public testing::TestWithParam<KernelCase> {};
+class StencilBoundaries : public StencilTest {};
 
 // A kernel that applies no boundaries reads all of them from the ghosts. One tile and a few shapes suffice to
 // test that it reads nothing else.
@@ -216,7 +207,7 @@ TEST_P(StencilBoundaries, AreAppliedOrFoundInTheGhosts) {
   std::vector<Int3> all = shapes;
   all.push_back({139, 37, 67});  // several partly filled tiles and chunks of every kernel
   for (const Index x : {46, 60, 61, 62, 94}) all.push_back({x, 17, 5});  // rows that nearly fill their pitch
-  on_every_tile(GetParam(), all, [](const auto& row, int tile, Device& device, Int3 shape) {
+  on_every_tile(all, [](const auto& row, int tile, Device& device, Int3 shape) {
     if (tile > 0 && !applies_boundaries(row) && shape.product() > 5000) return;
     check(row, tile, device, shape);
   });
@@ -225,7 +216,7 @@ TEST_P(StencilBoundaries, AreAppliedOrFoundInTheGhosts) {
 // Shapes whose last warps, packs and rows end at the boundaries, with several rows and columns, and one that
 // contains both boundaries across y; chunks have enough planes that a b of the previous plane would differ.
 TEST_P(StencilBoundaries, VaryOverEveryFace) {
-  on_every_tile(GetParam(), {{128, 64, 21}, {256, 32, 19}, {128, 8, 60}, {128, 4, 60}},
+  on_every_tile({{128, 64, 21}, {256, 32, 19}, {128, 8, 60}, {128, 4, 60}},
                 [](const auto& row, int tile, Device& device, Int3 shape) {
                   if ((tile > 0 || shape.y != 8) && !applies_boundaries(row)) return;
                   check(row, tile, device, shape, 2, all_faces, all_faces);
@@ -233,7 +224,7 @@ TEST_P(StencilBoundaries, VaryOverEveryFace) {
 }
 
 TEST_P(StencilBoundaries, StandBesideRegionsThatReachIntoGhosts) {
-  on_every_tile(GetParam(), {{1, 1, 1}, {3, 40, 2}, {61, 33, 5}, {134, 37, 9}},
+  on_every_tile({{1, 1, 1}, {3, 40, 2}, {61, 33, 5}, {134, 37, 9}},
                 [](const auto& row, int tile, Device& device, Int3 shape) {
                   if ((tile > 0 || shape.x > 100) && !applies_boundaries(row)) return;
                   // On the lower or the upper faces of all axes; on no face, which StencilVariant tests in
@@ -277,11 +268,11 @@ void check_cut(const StencilKernel<T>& kernel, Device& device, const Cut& cut, u
       .expect_of(kernel, tile, whole, op, interior);
 }
 
-class StepInParts : public testing::TestWithParam<KernelCase> {};
+class StepInParts : public StencilTest {};
 
 // Blocks smaller than a tile, and of several tiles: interior columns in the middle, at an edge, and none.
 TEST_P(StepInParts, IsAStep) {
-  on_stencil_kernel(GetParam(), [](const auto& kernel, Device& device) {
+  on_kernel([](const auto& kernel, Device& device) {
     const Int3 wide{402, 70, 5};
     for (const Cut& cut :
          {Cut{{1, 1, 1}, {1, 1, 1}, {0, 0, 0}}, Cut{{5, 4, 3}, {1, 1, 1}, {1, 1, 1}},
@@ -302,7 +293,7 @@ TEST_P(StepInParts, IsAStep) {
 
 // Tiles begin at whole packs, before the first cell of such a region.
 TEST_P(StepInParts, IsAStepAlsoInGhosts) {
-  on_stencil_kernel(GetParam(), [](const auto& row, Device& device) {
+  on_kernel([](const auto& row, Device& device) {
     for (const Index x : {126, 300}) {
       for (const Int3 below : {Int3{0, 1, 0}, Int3{2, 0, 1}}) {
         check_cut(row, device, {{x, 37, 4}, below, {0, 2, 1}, 1}, 0, ReductionOp::sum_squares, 0);
@@ -337,7 +328,7 @@ void check_lines(const StencilKernel<T>& kernel) {
 }
 
 TEST_P(StepInParts, CutsNoLine) {
-  on_stencil_kernel(GetParam(), [](const auto& kernel, Device&) {
+  on_kernel([](const auto& kernel, Device&) {
     if (kernel.exterior != nullptr) check_lines(kernel);
   });
 }

@@ -43,27 +43,26 @@ void check_lots(const StencilKernel<T>& kernel, Device& device, int time_block) 
     };
     expect(19, 0, {});
     expect(19, 0, ReductionOp::sum_abs);
-    if (has_source == (time_block % 2 == 0))
-      expect(27, BoundedBlock<double>::all_faces, ReductionOp::sum_squares);
+    if (has_source == (time_block % 2 == 0)) expect(27, all_faces, ReductionOp::sum_squares);
   }
 }
 
-class TemporalSweeps : public testing::TestWithParam<KernelCase> {};
+class TemporalSweeps : public StencilTest {};
 
 TEST_P(TemporalSweeps, AreAsManySweeps) {
-  on_stencil_kernel(GetParam(), [](const auto& kernel, Device& device) {
+  on_kernel([](const auto& kernel, Device& device) {
     for (int time_block = 1; time_block <= kernel.max_time_block; ++time_block) {
       for (const Int3 shape : {Int3{1, 1, 1}, Int3{1, 9, 7}, Int3{9, 7, 1}, Int3{40, 1, 1}, Int3{17, 23, 31},
                                Int3{65, 2, 5}, Int3{127, 6, 3}})
-        check(kernel, device, shape, time_block, BoundedBlock<double>::all_faces);
+        check(kernel, device, shape, time_block, all_faces);
     }
   });
 }
 
 // Several tiles and chunks of every kernel, none of them full.
 TEST_P(TemporalSweeps, OfManyTiles) {
-  on_stencil_kernel(GetParam(), [](const auto& kernel, Device& device) {
-    check(kernel, device, {139, 40, 21}, kernel.max_time_block, BoundedBlock<double>::all_faces);
+  on_kernel([](const auto& kernel, Device& device) {
+    check(kernel, device, {139, 40, 21}, kernel.max_time_block, all_faces);
     for (int time_block = 2; time_block <= kernel.max_time_block; ++time_block)
       check_lots(kernel, device, time_block);
     check(kernel, device, {134, 41, 9}, 2, 0b010101u);
@@ -72,7 +71,7 @@ TEST_P(TemporalSweeps, OfManyTiles) {
 
 // Boundaries across one axis, on the lower or the upper faces of all axes, and nowhere.
 TEST_P(TemporalSweeps, BesideGhostsOfNeighbours) {
-  on_stencil_kernel(GetParam(), [](const auto& kernel, Device& device) {
+  on_kernel([](const auto& kernel, Device& device) {
     for (const unsigned mask : {0b000011u, 0b001100u, 0b110000u, 0b010101u, 0b101010u, 0u}) {
       for (const int time_block : {2, 3, kernel.max_time_block}) {
         if (time_block > kernel.max_time_block) continue;
@@ -86,7 +85,7 @@ TEST_P(TemporalSweeps, BesideGhostsOfNeighbours) {
 
 // First the part that needs no ghosts of other ranks, then the rest: each part recomputes its own margins.
 TEST_P(TemporalSweeps, InTwoParts) {
-  on_stencil_kernel(GetParam(), [](const auto& kernel, Device& device) {
+  on_kernel([](const auto& kernel, Device& device) {
     // No ghosts are filled between the sweeps of a time block.
     EXPECT_EQ(kernel.own_boundaries, (std::array<bool, 3>{true, true, true}));
     for (const unsigned mask : {0b011001u, 0u}) {
@@ -101,14 +100,8 @@ TEST_P(TemporalSweeps, InTwoParts) {
   });
 }
 
-std::vector<KernelCase> fusing(Backend backend) {
-  std::vector<KernelCase> all = stencil_cases(backend);
-  std::erase_if(all, [](const KernelCase& c) {
-    return kernel_named(stencil_kernels<double>(), c.kernel).max_time_block == 1;
-  });
-  return all;
-}
-ON_EACH_BACKEND(TemporalSweeps, fusing(backend));
+ON_EACH_BACKEND(TemporalSweeps,
+                stencil_cases(backend, [](const auto& kernel) { return kernel.max_time_block > 1; }));
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TemporalSweeps);
 
 // The kernel `temporal_openmp` with both kinds of store, several thread counts, every instruction set, and
@@ -124,11 +117,11 @@ TEST(TemporalOpenmp, HasTheSameBitsWhateverTheMachine) {
         kernel.launch = [](const SweepArgs<float>& args, SweepPlan plan, Stream) {
           host::sweep_temporal_openmp<Isa>(args, plan, host::Store::streaming, 1);
         };
-        check(kernel, *host, {67, 41, 19}, 3, BoundedBlock<double>::all_faces);
+        check(kernel, *host, {67, 41, 19}, 3, all_faces);
         kernel.launch = [](const SweepArgs<float>& args, SweepPlan plan, Stream) {
           host::sweep_temporal_openmp<Isa>(args, plan, host::Store::streaming, 100 << 10);
         };
-        check(kernel, *host, {67, 41, 19}, 3, BoundedBlock<double>::all_faces);
+        check(kernel, *host, {67, 41, 19}, 3, all_faces);
         kernel.launch = [](const SweepArgs<float>& args, SweepPlan plan, Stream) {
           host::sweep_temporal_openmp<Isa>(args, plan, host::Store::cached, 64 << 20);
         };
@@ -175,16 +168,16 @@ void check_norm(StencilKernel<T> kernel, int tile, Device& device, Int3 shape) {
   }
 }
 
-class FusedNorm : public testing::TestWithParam<KernelCase> {};
+class FusedNorm : public StencilTest {};
 
 TEST_P(FusedNorm, IsThatOfTheUpdate) {
-  on_every_tile(GetParam(), shapes, [](const auto& row, int tile, Device& device, Int3 shape) {
+  on_every_tile(shapes, [](const auto& row, int tile, Device& device, Int3 shape) {
     check_norm(row, tile, device, shape);
   });
 }
 
 TEST_P(FusedNorm, KeepsANaN) {
-  on_stencil_kernel(GetParam(), [](const auto& kernel, Device& device) {
+  on_kernel([](const auto& kernel, Device& device) {
     for (const Int3 place : {Int3{0, 0, 0}, Int3{31, 4, 3}, Int3{64, 8, 6}}) {
       const SweepCase sweep(kernel, device,
                             {.shape = {65, 9, 7}, .mask = 0, .fields = 0, .ghosts = 1, .nan_at = place});
@@ -193,14 +186,7 @@ TEST_P(FusedNorm, KeepsANaN) {
   });
 }
 
-std::vector<KernelCase> kernels_with_norms(Backend backend) {
-  std::vector<KernelCase> all = stencil_cases(backend);
-  std::erase_if(all, [](const KernelCase& c) {
-    return !kernel_named(stencil_kernels<double>(), c.kernel).fuses_norm();
-  });
-  return all;
-}
-ON_EACH_BACKEND(FusedNorm, kernels_with_norms(backend));
+ON_EACH_BACKEND(FusedNorm, stencil_cases(backend, &StencilKernel<double>::fuses_norm));
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FusedNorm);
 
 // The sums of CPU kernels do not depend on the number of threads, tile, kind of store or instruction set:
