@@ -262,21 +262,19 @@ std::vector<SolverAnswer> answers_of_a_run(Solver<T>& solver) {
 }
 
 template <class T>
-std::vector<SolverAnswer> answers_of_a_run(Config config, Device& device, bool graph, const char* reduction) {
-  config.solver.reduction = reduction;
-  SolverKernels<T> kernels = choose_kernels<T>(config, device.backend());
-  kernels.graph = graph;
-  Solver<T> solver(config, blocks_of(config, {1, 1, 1}), Communicator::self(), device, kernels);
-  EXPECT_EQ(solver.plan().graph, graph);
-  return answers_of_a_run(solver);
-}
-
-template <class T>
-void check(const Config& config, Device& device) {
+void check(Config config, Device& device) {
   for (const char* reduction : {"fused", "warp_shuffle"}) {
     SCOPED_TRACE(reduction);
-    EXPECT_EQ(answers_of_a_run<T>(config, device, true, reduction),
-              answers_of_a_run<T>(config, device, false, reduction));
+    config.solver.reduction = reduction;
+    SolverKernels<T> kernels = choose_kernels<T>(config, device.backend());
+    std::vector<std::vector<SolverAnswer>> found;
+    for (const bool graph : {false, true}) {
+      kernels.graph = graph;
+      Solver<T> solver(config, blocks_of(config, {1, 1, 1}), Communicator::self(), device, kernels);
+      EXPECT_EQ(solver.plan().graph, graph);
+      found.push_back(answers_of_a_run(solver));
+    }
+    EXPECT_EQ(found[1], found[0]);
   }
 }
 
@@ -346,6 +344,13 @@ INSTANTIATE_TEST_SUITE_P(Cuda, SweepGraph, testing::Values(Backend::cuda));
 // Sweeps that store their faces into the neighbours' ghosts give the bits of exchanges: on every process
 // grid, for every sequence of sweeps, as graphs too. Where they are not possible, an error says why.
 
+Config with_face_stores(Config config) {
+  config.solver.kernel = "tma_pipeline";
+  config.parallel.transport = "peer";
+  config.parallel.overlap = Overlap::in_kernel;
+  return config;
+}
+
 template <class T>
 std::vector<SolverAnswer> answers_in_turns(Solver<T>& solver, bool graph = false) {
   return graph ? answers(solver, {1, 7, 17}) : answers(solver, {1, 2, 7});
@@ -370,10 +375,8 @@ class FaceStoresTest : public BackendTest {
   void expect_the_bits_of_exchanges(Config config, Int3 parts, bool graph) {
     SCOPED_TRACE(fmt::format("{} bytes, {} parts, graph {}", sizeof(T), text(parts), graph));
     const std::vector<SolverAnswer> expected = answers_in_turns(*PlainSolver<T>(config), graph);
-    config.solver.kernel = "tma_pipeline";
+    config = with_face_stores(config);
     config.solver.reduction = graph ? "warp_shuffle" : "fused";  // a sweep with a norm stores no faces
-    config.parallel.transport = "peer";
-    config.parallel.overlap = Overlap::in_kernel;
     SolverKernels<T> kernels = choose_kernels<T>(config, device().backend());
     kernels.graph = graph;
     Solver<T> solver(config, blocks_of(config, parts), world(), device(), kernels, true);
@@ -396,10 +399,8 @@ TEST_P(FaceStoresTest, GiveTheBitsOfExchanges) {
 
 // Two neighbours, and one neighbour that is the same on both sides.
 TEST_P(FaceStoresTest, GoAroundAxesThatAreCut) {
-  Config config = decks::steady({40, 9, 8});
-  for (const std::size_t axis : {0, 1, 2}) {
-    Config around = config;
-    around.boundaries[2 * axis] = around.boundaries[2 * axis + 1] = {BoundaryKind::periodic, {}, {}};
+  for (const int axis : {0, 1, 2}) {
+    Config around = decks::periodic_along({axis}, decks::steady({40, 9, 8}));
     const Index n = world().size();
     const Int3 parts{axis == 0 ? n : 1, axis == 1 ? n : 1, axis == 2 ? n : 1};
     around.grid.cells = {axis == 0 ? 128 * n : 40, 9 * parts.y, 8 * parts.z};
@@ -409,10 +410,9 @@ TEST_P(FaceStoresTest, GoAroundAxesThatAreCut) {
 
 // Alternates with exchanges, and with fields that have more ghosts than an exchange fills.
 TEST_P(FaceStoresTest, TakeTurnsWithExchangesOfAnyWidth) {
-  Config config = decks::steady({40, 9 * world().size(), 12});
+  Config config = with_face_stores(decks::steady({40, 9 * world().size(), 12}));
   PlainSolver<double> plain(config);
-  config.solver.kernel = "tma_pipeline";
-  config.parallel.transport = "peer";
+  config.parallel.overlap = Overlap::automatic;
   config.solver.ghosts = 4;
   Solver<double> solver =
       solver_of<double>(config, blocks_of(config, {1, world().size(), 1}), world(), device());
@@ -434,11 +434,8 @@ TEST_P(FaceStoresTest, TakeTurnsWithExchangesOfAnyWidth) {
 // As in `run --profile`. No sweep has two parts. Exchange times are those of the first exchange, or of one
 // exchange after each sweep with a norm.
 TEST_P(FaceStoresTest, KeepTheirBitsWhilePhasesAreTimed) {
-  Config config = decks::steady({40, 9 * world().size(), 12});
+  Config config = with_face_stores(decks::steady({40, 9 * world().size(), 12}));
   const std::vector<SolverAnswer> expected = answers_in_turns(*PlainSolver<double>(config));
-  config.solver.kernel = "tma_pipeline";
-  config.parallel.transport = "peer";
-  config.parallel.overlap = Overlap::in_kernel;
   for (const char* reduction : {"warp_shuffle", "fused"}) {
     SCOPED_TRACE(reduction);
     config.solver.reduction = reduction;
@@ -464,10 +461,7 @@ TEST_P(FaceStoresTest, AreRejectedWhereTheyCannotBe) {
   const Index n = world().size();
   const Int3 along_x{n, 1, 1}, along_y{1, n, 1};
   const auto rejected = [&](Int3 parts, auto change) {
-    Config config = decks::steady({128 * n, 9 * n, 12});
-    config.solver.kernel = "tma_pipeline";
-    config.parallel.transport = "peer";
-    config.parallel.overlap = Overlap::in_kernel;
+    Config config = with_face_stores(decks::steady({128 * n, 9 * n, 12}));
     change(config);
     const std::string said = error_text<CollectiveError>(
         [&] { solver_of<double>(config, blocks_of(config, parts), world(), device()); },
@@ -482,9 +476,7 @@ TEST_P(FaceStoresTest, AreRejectedWhereTheyCannotBe) {
   EXPECT_TRUE(rejected(along_y, [](Config& c) { c.solver.kernel = "naive"; }));
   EXPECT_TRUE(rejected(along_y, [](Config& c) { c.solver.halo_width = 2; }));
   // Along a periodic axis, a rank is its own neighbour.
-  EXPECT_TRUE(rejected(along_y, [](Config& c) {
-    c.boundaries[4] = c.boundaries[5] = {BoundaryKind::periodic, {}, {}};
-  }));
+  EXPECT_TRUE(rejected(along_y, [](Config& c) { c = decks::periodic_along({2}, c); }));
   EXPECT_TRUE(rejected(along_y, [](Config& c) { c.grid.cells.x = 9; }));  // too narrow for the kernel's tiles
 }
 
@@ -549,18 +541,7 @@ TEST(HidingOfSpans, EachHoldsItsOwnPartOfTheSlowestRank) {
   }
 }
 
-class HidingOfHalos : public BackendTest {
- protected:
-  // The answer after some sweeps; `cost` is measured before them.
-  std::uint64_t answer(const Config& config, bool time_halos, std::optional<HaloCost>& cost) {
-    Solver<double> solver(config, even_blocks(config), world(), device(),
-                          choose_kernels<double>(config, device().backend()), time_halos);
-    if (time_halos && world().size() > 1) cost = solver.measure_halo_cost();
-    solver.sweep(5);
-    EXPECT_EQ(solver.sweeps(), 5);
-    return solver.fingerprint();
-  }
-};
+class HidingOfHalos : public BackendTest {};
 
 TEST_P(HidingOfHalos, IsMeasuredWithoutATrace) {
   Config config = decks::every_wall({16, 13, 15});
@@ -570,15 +551,17 @@ TEST_P(HidingOfHalos, IsMeasuredWithoutATrace) {
       SCOPED_TRACE(fmt::format("depth {}, overlap {}", halo_width, overlap == Overlap::on ? "on" : "off"));
       config.solver.halo_width = halo_width;
       config.parallel.overlap = overlap;
-      std::optional<HaloCost> unasked, measured;
-      const std::uint64_t plain = answer(config, false, unasked);
-      EXPECT_EQ(answer(config, true, measured), plain);
-      EXPECT_FALSE(unasked.has_value());
-      EXPECT_EQ(measured.has_value(), world().size() > 1);
-      if (!measured) continue;
-      EXPECT_GT(measured->exchange, 0);
-      EXPECT_GE(measured->exposed, 0);
-      for (const double value : {measured->exchange, measured->exposed}) {
+      const SolverKernels<double> kernels = choose_kernels<double>(config, device().backend());
+      Solver<double> plain(config, even_blocks(config), world(), device(), kernels),
+          timed(config, even_blocks(config), world(), device(), kernels, true);
+      std::optional<HaloCost> cost;
+      if (world().size() > 1) cost = timed.measure_halo_cost();
+      EXPECT_EQ(answers(timed, {5}), answers(plain, {5}));
+      EXPECT_EQ(timed.sweeps(), 5);
+      if (!cost) continue;
+      EXPECT_GT(cost->exchange, 0);
+      EXPECT_GE(cost->exposed, 0);
+      for (const double value : {cost->exchange, cost->exposed}) {
         EXPECT_EQ(world().all_reduce(value, ReduceOp::max), value) << "ranks have different figures";
       }
     }

@@ -192,12 +192,8 @@ TEST_P(OneAnswer, OfMultigridOfSeveralMaterials) {
   expect(double{}, decks::several({37, 32, 18}));
   expect(float{}, decks::several({26, 41, 15}));
   expect(double{}, decks::several({1, 90, 95}));
-  Config around = decks::several({30, 24, 21});
-  around.boundaries[2].kind = around.boundaries[3].kind = BoundaryKind::periodic;
-  expect(double{}, around);
-  around = decks::several({28, 19, 25});
-  around.boundaries[0].kind = around.boundaries[1].kind = BoundaryKind::periodic;
-  around.boundaries[4].kind = around.boundaries[5].kind = BoundaryKind::periodic;
+  expect(double{}, decks::periodic_along({1}, decks::several({30, 24, 21})));
+  Config around = decks::periodic_along({0, 2}, decks::several({28, 19, 25}));
   around.boundaries[2] = {BoundaryKind::convection, Expression(285.0), 40};
   expect(double{}, around);
 }
@@ -209,8 +205,7 @@ TEST_P(OneAnswer, OfABodyInAVoid) {
   expect_one_answer_of_cycles<double>(MethodName::chebyshev, config, device());
   expect_one_answer_of_cycles<float>(MethodName::jacobi, decks::in_a_void({19, 15, 16}), device());
   config.problem = decks::every_wall({26, 17, 15}).problem;
-  config.boundaries[2].kind = config.boundaries[3].kind = BoundaryKind::periodic;
-  config = decks::with_step_limits(config);
+  config = decks::with_step_limits(decks::periodic_along({1}, config));
   config.problem.dt = 20 * stable_dt(config);
   expect_one_answer_of_cycles<double>(MethodName::rkl, config, device());
   config.problem.dt = stable_dt(config) / 2;
@@ -238,14 +233,10 @@ TEST_P(OneAnswer, OfMultigrid) {
   Config mixed = decks::floating({32, 33, 11});
   mixed.precision = Precision::mixed;
   expect_one_answer_of_cycles<double>(MethodName::multigrid, mixed, device());
-  Config around = decks::steady({24, 40, 12});
-  around.boundaries[2].kind = around.boundaries[3].kind = BoundaryKind::periodic;
-  expect_one_answer_of_cycles<double>(MethodName::multigrid, around, device());
-  // A periodic axis that is coarsened to one cell, and another whose subdomains have ghosts at edges.
-  around = decks::steady({6, 40, 33});
-  around.boundaries[0].kind = around.boundaries[1].kind = BoundaryKind::periodic;
-  around.boundaries[4].kind = around.boundaries[5].kind = BoundaryKind::periodic;
-  expect_one_answer_of_cycles<double>(MethodName::multigrid, around, device());
+  // And a periodic axis that is coarsened to one cell, and another whose subdomains have ghosts at edges.
+  for (const Config& around : {decks::periodic_along({1}, decks::steady({24, 40, 12})),
+                               decks::periodic_along({0, 2}, decks::steady({6, 40, 33}))})
+    expect_one_answer_of_cycles<double>(MethodName::multigrid, around, device());
 }
 
 // One boundary changes from step to step.

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <set>
 #include <tuple>
@@ -105,10 +104,6 @@ class Snapshot : public FilesOfAll {
              "naive", "an MPI", "an HDF5"},
             in_step_};
   }
-  // All ranks must throw the same error.
-  static std::string expect_rejected(ExitCode code, const std::function<void()>& work) {
-    return refusal<CollectiveError>(work, code);
-  }
 };
 
 TEST_F(Snapshot, HoldsEveryCellAtItsPlace) {
@@ -126,7 +121,7 @@ TEST_F(Snapshot, HoldsEveryCellAtItsPlace) {
 
 TEST_F(Snapshot, AFolderThatIsMissingIsCannotCreate) {
   SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_ / "none", {}, in_step_);
-  EXPECT_EQ(expect_rejected(ExitCode::cannot_create, [&] { write<float>(to, 0); }),
+  EXPECT_EQ(refusal<CollectiveError>([&] { write<float>(to, 0); }, ExitCode::cannot_create),
             folder_ /
                 "none/test_00000000.hdf.part: creating failed (No such file or directory); check the "
                 "folder, its permissions and its free space");
@@ -135,7 +130,7 @@ TEST_F(Snapshot, AFolderThatIsMissingIsCannotCreate) {
 TEST_F(Snapshot, ANameThatIsTakenByAFolderIsIo) {
   if (world_.is_root()) std::filesystem::create_directory(folder_ / "test_00000000.hdf");
   SnapshotWriter to = writer();
-  expect_rejected(ExitCode::io, [&] { write<float>(to, 0); });
+  refusal<CollectiveError>([&] { write<float>(to, 0); }, ExitCode::io);
   folder_.expect_names({"test_00000000.hdf"});
   expect_cells<float>(write<float>(to, 1));  // the run can continue
 }
@@ -145,10 +140,10 @@ TEST_F(Snapshot, WhatReadsBackWrongNeverGetsItsName) {
   SnapshotWriter to = writer();
   const Field<float> field = test::field_by_index<float>(*device_, subdomain(), cells_);
   const SnapshotMeta of_another{0, 0, whole_fingerprint<float>() ^ 1};
-  const std::string text = expect_rejected(ExitCode::io, [&] {
+  const auto write = [&] {
     to.write_file("test_00000000.hdf", field.view(), subdomain(), of_another, std::nullopt);
-  });
-  expect_says(text, "does not hold what was written");
+  };
+  expect_says(refusal<CollectiveError>(write, ExitCode::io), "does not hold what was written");
   folder_.expect_names({});
 }
 

@@ -1,6 +1,7 @@
 // Problems for tests, as Config values: no two cells alike, every boundary kind, sources.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 
 #include "config/config.hpp"
@@ -50,10 +51,16 @@ inline Config without_time(Config config) {
   return config;
 }
 
+// Drops the boundary conditions across these axes.
+inline Config periodic_along(std::initializer_list<int> axes, Config config) {
+  for (const int axis : axes)
+    for (const bool max : {false, true})
+      config.boundaries[static_cast<std::size_t>(face(axis, max))].kind = BoundaryKind::periodic;
+  return config;
+}
+
 inline Config periodic(Int3 cells) {
-  Config config = base(cells);
-  for (const int f : {0, 1, 4, 5})
-    config.boundaries[static_cast<std::size_t>(f)].kind = BoundaryKind::periodic;
+  Config config = periodic_along({0, 2}, base(cells));
   config.boundaries[2] = {BoundaryKind::temperature, Expression("300 + 4*sin(11*x) + 3*cos(13*z)", "xzt"), 0};
   return config;
 }

@@ -222,9 +222,7 @@ TEST(Multigrid, CutGridsHaveTheGhostsThatTransfersRead) {
     Config config = decks::steady({random.between(1, 90), random.between(16, 300), random.between(16, 90)});
     const Int3 parts{1, random.between(1, 4), random.between(1, 4)};
     for (const int axis : {0, 1, 2})
-      if (random.between(0, 2) == 0)
-        for (const bool max : {false, true})
-          config.boundaries[static_cast<std::size_t>(face(axis, max))].kind = BoundaryKind::periodic;
+      if (random.between(0, 2) == 0) config = decks::periodic_along({axis}, config);
     config.problem.method = MethodName::multigrid;
     config.solver.halo_width = 4;
     if (random.between(0, 1) == 0) config.solver.whole_grid = 0;
