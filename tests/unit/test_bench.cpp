@@ -21,29 +21,23 @@ using nlohmann::json;
 
 constexpr Int3 block{13, 6, 5};
 
-struct Fields {
-  std::unique_ptr<Device> host = make_host_device();
-  template <class T>
-  Field<T> make(std::uint64_t seed, int ghosts = 1) {
-    Field<T> field(*host, block, ghosts);
-    fill_random(field.view(), seed, T(250), T(350));
-    return field;
-  }
-};
-
-template <class T>
-FieldView<const T> view(const Field<T>& field) {
-  return field.view();
+Field<double> random_field(std::uint64_t seed) {
+  static const std::unique_ptr<Device> host = make_host_device();
+  Field<double> field(*host, block, 1);
+  fill_random(field.view(), seed, 250.0, 350.0);
+  return field;
+}
+std::string differing(const Field<double>& expected, const Field<double>& found) {
+  return difference(expected.view(), found.view());
 }
 
 TEST(BenchRandom, IsGivenBySeedAndFillsTheRange) {
-  Fields fields;
-  const auto a = fields.make<double>(1), same = fields.make<double>(1), other = fields.make<double>(2);
-  EXPECT_EQ(difference(view(a), view(same)), "");
-  EXPECT_NE(difference(view(a), view(other)), "");
+  const Field<double> a = random_field(1), same = random_field(1), other = random_field(2);
+  EXPECT_EQ(differing(a, same), "");
+  EXPECT_NE(differing(a, other), "");
   std::set<double> values;
-  for_each_cell(view(a).padded(), [&](Int3 c) { values.insert(view(a)(c)); });
-  EXPECT_EQ(std::ssize(values), view(a).padded().cells());
+  for_each_cell(a.view().padded(), [&](Int3 c) { values.insert(a.view()(c)); });
+  EXPECT_EQ(std::ssize(values), a.view().padded().cells());
   EXPECT_GE(*values.begin(), 250);
   EXPECT_LT(*values.rbegin(), 350);
   EXPECT_LT(*values.begin(), 252);
@@ -52,11 +46,10 @@ TEST(BenchRandom, IsGivenBySeedAndFillsTheRange) {
 
 // Errors of a wrong kernel: a cell still poisoned, one bit, a write into a ghost, a zero of the other sign.
 TEST(BenchDifference, FindsOneCellAndTheFirstOfSeveral) {
-  Fields fields;
-  const auto said = [&](Int3 cell, auto change) {
-    auto expected = fields.make<double>(1), found = fields.make<double>(1);
+  const auto said = [](Int3 cell, auto change) {
+    Field<double> expected = random_field(1), found = random_field(1);
     change(expected.view()(cell), found.view()(cell));
-    return difference(view(expected), view(found));
+    return differing(expected, found);
   };
   const std::string text = said({7, 3, 2}, [](double&, double& found) { found = poison<double>; });
   expect_says(text, "cell (7, 3, 2) is nan");
@@ -66,10 +59,10 @@ TEST(BenchDifference, FindsOneCellAndTheFirstOfSeveral) {
   expect_says(said({-1, 2, 5}, [](double&, double& found) { found = 300; }), "cell (-1, 2, 5)");
   expect_says(said({1, 1, 1}, [](double& expected, double& found) { expected = 0.0, found = -0.0; }),
               "cell (1, 1, 1)");
-  auto several = fields.make<double>(1);
+  Field<double> several = random_field(1);
   several.view()(12, 5, 4) += 1;
   several.view()(0, 0, 1) += 1;
-  expect_says(difference(view(fields.make<double>(1)), view(several)), "cell (0, 0, 1)");
+  expect_says(differing(random_field(1), several), "cell (0, 0, 1)");
 }
 
 // faults/test_bench.py tests the reference sweeps and reductions themselves: every kernel agrees with them.
@@ -80,8 +73,7 @@ TEST(BenchExactReduction, KeepsWhatPlainSumsLose) {
   const Int3 n{1002, 1, 1};
   Field<double> a(*host, n, 1);
   for (Index x = 0; x < n.x; ++x) a.view()(x, 0, 0) = x == 0 ? 1 : x == n.x - 1 ? -1 : 0x1p-60;
-  const FieldView<const double> none;
-  const ExactReduction sum = reduce_exactly(view(a), none, {{0, 0, 0}, n}, ReductionOp::sum);
+  const ExactReduction sum = reduce_exactly<double>(a.view(), {}, {{0, 0, 0}, n}, ReductionOp::sum);
   EXPECT_EQ(sum.value, 1000 * 0x1p-60);
   EXPECT_DOUBLE_EQ(sum.magnitudes, 2);
 }
