@@ -6,7 +6,7 @@ import re
 import h5py
 import pytest
 
-from program import DECK, GATHERED, ran, write_deck
+from program import DECK, finished_run, GATHERED, ran, write_deck
 from runs import cells, expect_whole_files, record
 
 # Chunks of 35 x 64 x 64 cells, cut by the subdomains of two and four ranks; each part of the field is one chunk.
@@ -20,20 +20,14 @@ output:
 """)
 
 
-def run_in(folder, *overrides, ranks=0, **environment):
-    folder.mkdir(exist_ok=True)
-    ran("run", write_deck(folder, LARGE), "output.directory=out", *overrides, ranks=ranks, cwd=folder, **environment)
-    return folder / "out"
-
-
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    return run_in(tmp_path_factory.mktemp("plain"))
+    return finished_run(tmp_path_factory.mktemp("plain"), LARGE)
 
 
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory):
-    return run_in(tmp_path_factory.mktemp("packed"), "output.compression=4", ranks=2)
+    return finished_run(tmp_path_factory.mktemp("packed"), LARGE, "deck", "output.compression=4", ranks=2)
 
 
 def expect_same_cells(one, other):
@@ -70,13 +64,13 @@ def test_the_record_has_the_bytes_before_and_after(plain, packed):
     for folder, compressed in ((plain, False), (packed, True)):
         said = ran("info", folder / "deck_00000040.hdf").stdout
         assert "recomputed from the cells in the file" in said and ("\ncompressed    2.19 MiB of cells in " in said) == compressed
-    assert " of the field before compression\n" in ran("check", "deck.yaml", "output.compression=4", cwd=plain.parent).stdout
+    assert " of the field before compression\n" in ran("check", "deck.yaml", "output.compression=4", cwd=plain.parents[1]).stdout
 
 
 def test_a_run_goes_on_from_them_and_to_them(plain, packed, tmp_path):
     """Restarted, run again from a snapshot, and set from one: always the same bits."""
-    out = run_in(tmp_path, "problem.steps=20", ranks=2)
-    done = ran("run", "deck.yaml", "output.directory=out", "output.compression=9", "--restart", "latest", ranks=3, cwd=tmp_path)
+    out = finished_run(tmp_path, LARGE, "deck", "problem.steps=20", ranks=2)
+    done = ran("run", "deck.yaml", "output.compression=9", "--restart", "latest", ranks=3, cwd=tmp_path)
     assert "changed: output.compression 0 -> 9" in done.stdout
     assert (cells(out / "deck_00000040.hdf") == cells(packed / "deck_00000040.hdf")).all()
     ran("run", "--from", packed / "deck_00000020.hdf", "output.directory=again", cwd=tmp_path)

@@ -4,7 +4,7 @@ memory used."""
 
 import pytest
 
-from program import BASE_DECK, expect_rejected, measured, OTHER_USER, ran
+from program import BASE_DECK, expect_rejected, measured, OTHER_USER, ran, write_deck
 from runs import expect_whole_files
 
 CELLS = "; write a whole number from 1 to 1e12, or [x, y, z]"
@@ -65,7 +65,7 @@ DECKS = [
     (6, "two documents", BASE_DECK + "---\nsolver: {}\n", f"10:1: {SECOND}"),
     (7, "comma colon", ",:", EMPTY),
     (7, "NUL", "a: 1\n\0", "2:1: control character 0x00; remove it"),
-    (7, "invalid UTF-8", b"a: \xff\n", "1:4: byte 0xFF is not UTF-8; save the deck as UTF-8"),
+    (7, "invalid UTF-8", "a: \udcff\n", "1:4: byte 0xFF is not UTF-8; save the deck as UTF-8"),
     (7, "terminal escape", "# \x1b[31m\n", "1:3: control character 0x1B; remove it"),
     (8, "2 MiB", "a" * (2 << 20), "1:1: the deck has more than 1048576 bytes; put data in an HDF5 file"),
     (8, "1 MiB on a line", "[" + "a, " * 300000, "1:16386: the line has more than 16384 bytes; break it"),
@@ -132,14 +132,6 @@ DECKS = [
 ]
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write_deck(text):
-        (tmp_path / "deck.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
-        return tmp_path
-    return write_deck
-
-
 def expect_rejected_deck(folder, result, code, line):
     expect_rejected(folder, result, code, line)
     assert "; " in result.stderr and result.megabytes < 100
@@ -149,9 +141,9 @@ def expect_rejected_deck(folder, result, code, line):
 @pytest.mark.parametrize("subcommand, entry, name, deck, line", [
     *(("run", *row) for row in DECKS), *(("check", *row) for row in DECKS[::6])],
     ids=lambda value: value if isinstance(value, (str, int)) and len(str(value)) < 40 else "")
-def test_wrong_deck_is_refused(write, subcommand, entry, name, deck, line):
-    folder = write(deck)
-    expect_rejected_deck(folder, measured(subcommand, "deck.yaml", cwd=folder), 65, f"deck.yaml:{line}")
+def test_wrong_deck_is_refused(tmp_path, subcommand, entry, name, deck, line):
+    write_deck(tmp_path, deck)
+    expect_rejected_deck(tmp_path, measured(subcommand, "deck.yaml", cwd=tmp_path), 65, f"deck.yaml:{line}")
 
 
 # test_command_line.py tests overrides without '=' and duplicates.
@@ -166,47 +158,45 @@ OVERRIDES = [
 
 
 @pytest.mark.parametrize("overrides, code, line", OVERRIDES, ids=[" ".join(o) for o, _, _ in OVERRIDES])
-def test_wrong_override_is_refused(write, overrides, code, line):
-    folder = write(BASE_DECK)
+def test_wrong_override_is_refused(folder, overrides, code, line):
     expect_rejected_deck(folder, measured("check", "deck.yaml", *overrides, cwd=folder), code, line)
 
 
 @pytest.mark.parametrize("make, why", [
     (lambda deck: deck.unlink(), "No such file or directory"), (lambda deck: (deck.unlink(), deck.mkdir()), "it is a directory"),
     (lambda deck: deck.chmod(0), "Permission denied")])
-def test_a_deck_that_cannot_be_read(write, make, why):
-    folder = write(BASE_DECK)
+def test_a_deck_that_cannot_be_read(folder, make, why):
     make(folder / "deck.yaml")
     result = measured("check", "deck.yaml", cwd=folder, user=OTHER_USER if why.startswith("Perm") else None)
     assert (result.returncode, result.stderr.count("\n")) == (66, 1)
     assert result.stderr.startswith(f"cannot read the deck deck.yaml ({why}); ")
 
 
-def test_all_problems_are_said_at_once_from_top_to_bottom(write):
-    folder = write("grid: {cells: 0}\nsolver: {halo_width: 99}\noutput: {every_steps: 0}\n")
-    result = ran("check", "deck.yaml", "precision=fp8", cwd=folder, code=65)
+def test_all_problems_are_said_at_once_from_top_to_bottom(tmp_path):
+    write_deck(tmp_path, "grid: {cells: 0}\nsolver: {halo_width: 99}\noutput: {every_steps: 0}\n")
+    result = ran("check", "deck.yaml", "precision=fp8", cwd=tmp_path, code=65)
     assert [line[:line.index(": ", line.index(": ") + 2)] for line in result.stderr.splitlines()] == [
         "deck.yaml:1:1: grid.lengths", "deck.yaml:1:1: problem.end_time", "deck.yaml:1:1: material",
         "deck.yaml:1:1: initial", "deck.yaml:1:15: grid.cells", "deck.yaml:2:22: solver.halo_width",
         "deck.yaml:3:23: output.every_steps", "argument 3: precision"]
 
 
-def test_more_cells_than_int32_are_no_problem_of_the_deck(write):
-    deck = cells("[1300, 1300, 1300]") + "precision: fp32\n"
-    ran("check", "deck.yaml", cwd=write(deck), code={0, 71})  # 71: this machine has too little memory for them
+def test_more_cells_than_int32_are_no_problem_of_the_deck(tmp_path):
+    deck = write_deck(tmp_path, cells("[1300, 1300, 1300]") + "precision: fp32\n")
+    ran("check", deck, cwd=tmp_path, code={0, 71})  # 71: this machine has too little memory for them
 
 
-def test_the_short_deck_is_the_commented_one_without_its_defaults(write):
+def test_the_short_deck_is_the_commented_one_without_its_defaults(tmp_path):
     """Both pass `check`, and the short one runs."""
     minimal = ran("init", "--minimal").stdout
     assert len(minimal.splitlines()) < 20
     resolved = []
     for text in (ran("init").stdout, minimal):
-        result = ran("check", "deck.yaml", "--resolved", cwd=write(text))
+        result = ran("check", write_deck(tmp_path, text), "--resolved", cwd=tmp_path)
         assert result.stderr == ""
         resolved.append(result.stdout[:result.stdout.index("\n# what a run of it is\n")])
     assert resolved[0] == resolved[1]
-    assert ran("run", "deck.yaml", "grid.cells=8", cwd=write(minimal)).stderr == ""
+    assert ran("run", "deck.yaml", "grid.cells=8", cwd=tmp_path).stderr == ""
 
 
 # A grid of 8 x 9 x 10 cells in a cube of 1 m: centres at (i + 1/2)/8, (j + 1/2)/9, (k + 1/2)/10.

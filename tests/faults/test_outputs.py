@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from program import DECK, ran, write_deck
+from program import DECK, finished_run, ran, write_deck
 from runs import cells, record
 
 CELLS = (17, 23, 31)
@@ -29,11 +29,6 @@ output:
 """)
 
 
-def run_in(folder, *overrides, deck=PARTS, ranks=3):
-    ran("run", write_deck(folder, deck), "output.directory=out", *overrides, ranks=ranks, cwd=folder)
-    return folder / "out"
-
-
 def attributes_of(path):
     """Its own attributes and, for a VTKHDF file, those of that format."""
     with h5py.File(path) as file:
@@ -42,7 +37,7 @@ def attributes_of(path):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return run_in(tmp_path_factory.mktemp("run"))
+    return finished_run(tmp_path_factory.mktemp("run"), PARTS, ranks=3)
 
 
 @pytest.mark.parametrize("part, first, last, sweeps", [
@@ -89,8 +84,8 @@ def test_the_coarse_field_is_the_mean_of_its_cells(run):
 def test_without_snapshots_only_the_parts_are_written(tmp_path, interval):
     """All parts are written, whatever the interval of snapshots. Without XDMF only parts that are one cell thick have it, as they are no
     VTKHDF files and could not be opened otherwise."""
-    out = run_in(tmp_path, "output.snapshots=false", "output.xdmf=false", ranks=2 * (not interval),
-                 deck=PARTS.replace("  every_steps: 20\n", interval, 1))
+    deck = PARTS.replace("  every_steps: 20\n", interval, 1)
+    out = finished_run(tmp_path, deck, "deck", "output.snapshots=false", "output.xdmf=false", ranks=2 * (not interval))
     assert not list(out.glob("deck_0*.hdf")) and not (out / "deck.hdf.series").exists()
     assert len(list(out.glob("deck_slice_z11_*.hdf"))) == 5
     assert sorted(path.name for path in out.glob("*.xmf")) == ["deck_coarse.xmf", "deck_slice_hot-side.xmf", "deck_slice_z11.xmf"]
@@ -128,7 +123,7 @@ def test_every_file_says_how_to_read_it_and_a_slice_which_plane_it_is(run):
             said = ran("info", run / name).stdout
             assert "recomputed from the cells in the file" in said
             assert (", version 2; VTKHDF 1.0\n" in said) == (name in ("deck_00000040.hdf", "deck_region_00000040.hdf"))
-    said = ran("check", run.parent / "deck.yaml").stdout
+    said = ran("check", run.parents[1] / "deck.yaml").stdout
     foretold = {line.split()[0]: int(line.split()[1]) for line in said.splitlines() if "_*.hdf" in line}
     parts = [f"deck_{part}_*.hdf" for part in ("slice_z11", "slice_hot-side", "region", "coarse")]
     assert foretold == {pattern: len(list(run.glob(pattern))) for pattern in parts} | {"deck_*.hdf": 3}
@@ -159,7 +154,7 @@ def test_probes_read_between_the_cells_of_a_snapshot(run):
 
 def test_a_steady_run_writes_its_last_state_wherever_it_ends(tmp_path):
     steady = PARTS.replace("kind: transient, steps: 40", "kind: steady, tolerance: 1e-1, check_interval: 3")
-    out = run_in(tmp_path, deck=steady.replace("every_time: 50", "every_steps: 50"), ranks=2)
+    out = finished_run(tmp_path, steady.replace("every_time: 50", "every_steps: 50"), ranks=2)
     last = record(out)["residual"]["last_sweep"]
     assert last % 10 != 0 and list(probes_of(out))[-1] == last
     for part in ("", "_slice_z11", "_slice_hot-side", "_region", "_coarse"):
@@ -167,7 +162,7 @@ def test_a_steady_run_writes_its_last_state_wherever_it_ends(tmp_path):
 
 
 def test_fields_are_rounded_to_single_precision(run, tmp_path):
-    out = run_in(tmp_path, "output.precision=fp32", ranks=0)
+    out = finished_run(tmp_path, PARTS, "deck", "output.precision=fp32")
     for path in out.glob("*.hdf"):
         values = cells(path)
         assert values.dtype == np.float32 and attributes_of(path)[0]["precision"] == b"fp32"
@@ -211,7 +206,7 @@ def test_a_file_runs_again_to_the_same_bits(run, tmp_path, file, ranks):
 
 def test_the_overrides_of_the_first_run_count_and_those_of_the_second_more(tmp_path):
     """It replaces the first run only on request."""
-    file = run_in(tmp_path, "problem.steps=30", "precision=fp32", "output.overwrite=true", ranks=0) / "deck_00000020.hdf"
+    file = finished_run(tmp_path, PARTS, "deck", "problem.steps=30", "precision=fp32", "output.overwrite=true") / "deck_00000020.hdf"
     ran("run", "--from", file, "output.directory=b", "problem.steps=31", "output.region.every_steps=31", cwd=tmp_path)
     written = record(tmp_path / "b")
     assert (written["performance"]["sweeps"], written["grid"]["precision"]) == (31, "fp32")

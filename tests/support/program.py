@@ -69,7 +69,7 @@ initial:
 
 def write_deck(folder, text=DECK, name="deck.yaml"):
     path = folder / name
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
     return path
 
 
