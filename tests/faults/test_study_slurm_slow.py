@@ -3,13 +3,11 @@
 import re
 import time
 
-import pytest
-
 from job import wait_until
 from program import command, finished, ran, write_deck
 from runs import checkpoints, expect_same_answer, record
 from slurm import slurm  # noqa: F401  (a fixture)
-from studies import BASE, collected, folders, rows, started, states, write_study
+from studies import BASE, collected, folders, rows, started, states
 
 LONG = BASE.replace("diagnostics: 2", "diagnostics: 100").replace("steps: 4", "steps: 4, check_interval: 10").replace(
     "reduction: reference", "reduction: reproducible, halo_width: 1")
@@ -26,19 +24,18 @@ CASES = """\
 SRUN = "srun --mpi=pmix --overlap --ntasks={ranks}"
 
 
-def submit(slurm, folder, *words, **environment):
-    """The output, and the numbers of the jobs, which also have this environment."""
-    said = finished(command("study", "deck.yaml", "--slurm", *words), 0, cwd=folder, env={**slurm.environment, **environment}).stdout
-    return said, re.findall(r"^job (\d+):", said, re.MULTILINE)
-
-
 class Study:
-    def __init__(self, slurm, folder):
+    """The study of a deck, in its folder. srun starts the ranks."""
+
+    def __init__(self, slurm, folder, deck):
         self.slurm, self.folder, self.out = slurm, folder, folder / "out"
-        write_study(folder, CASES, LONG)
+        write_deck(folder, deck)
 
     def submit(self, **environment):
-        return submit(self.slurm, self.folder, f"study.launcher={SRUN}", **environment)
+        """The output, and the numbers of the jobs, which also have this environment."""
+        said = finished(command("study", "deck.yaml", "--slurm", f"study.launcher={SRUN}"), 0, cwd=self.folder,
+                        env={**self.slurm.environment, **environment}).stdout
+        return said, re.findall(r"^job (\d+):", said, re.MULTILINE)
 
     def wait_for(self, case):
         """Waits until the case is about to sweep."""
@@ -52,12 +49,8 @@ class Study:
         return "\n".join(path.read_text() for path in sorted(self.out.glob("slurm_*.txt")))
 
 
-@pytest.fixture(scope="module")
-def study(slurm, tmp_path_factory):
-    return Study(slurm, tmp_path_factory.mktemp("study"))
-
-
-def test_a_study_goes_through_arrays_and_on_after_a_stop(study, halo_shim):
+def test_a_study_goes_through_arrays_and_on_after_a_stop(slurm, tmp_path, halo_shim):
+    study = Study(slurm, tmp_path, LONG + "study:\n" + CASES)
     said, jobs = study.submit(LD_PRELOAD=str(halo_shim), ISOTHERM_HALO_FAULT="-1:late")
     assert "6 cases, 6 to submit" in said and len(jobs) == 3
     one, two, last = jobs
@@ -97,16 +90,14 @@ def test_a_study_goes_through_arrays_and_on_after_a_stop(study, halo_shim):
 
 
 def test_a_scaling_study_has_an_array_for_each_count(slurm, tmp_path):
-    write_deck(tmp_path, BASE + f"study: {{launcher: \"{SRUN}\"}}\nscaling: {{kind: weak, ranks: [1, 2], repeats: 2}}\n")
-    said, jobs = submit(slurm, tmp_path)
+    study = Study(slurm, tmp_path, BASE + "scaling: {kind: weak, ranks: [1, 2], repeats: 2}\n")
+    said, jobs = study.submit()
     assert "4 cases, 4 to submit" in said and len(jobs) == 3, said
-    for job in jobs:
-        slurm.wait(job)
-    said = "\n".join(path.read_text() for path in sorted((tmp_path / "out").glob("slurm_*.txt")))
-    assert set(states(tmp_path / "out").values()) == {"done"}, said
-    assert {len(record(tmp_path / "out" / f"ranks-{ranks}_run-{run}")["ranks"]) == ranks for ranks in (1, 2) for run in (1, 2)} == {True}
-    series, = collected(tmp_path / "out")["scaling"]["series"]
+    study.wait(jobs)
+    assert set(states(study.out).values()) == {"done"}, study.said()
+    assert {len(record(study.out / f"ranks-{ranks}_run-{run}")["ranks"]) == ranks for ranks in (1, 2) for run in (1, 2)} == {True}
+    series, = collected(study.out)["scaling"]["series"]
     assert [(row["ranks"], row["runs"], row["cells"], row["remark"]) for row in series["rows"]] == [
         (1, 2, [17, 13, 15], None), (2, 2, [17, 13, 30], None)]
     assert series["rows"][1]["efficiency_percent"] > 0
-    assert "weak scaling, compared with 1 rank" in said, "the job that collects prints the table"
+    assert "weak scaling, compared with 1 rank" in study.said(), "the job that collects prints the table"
