@@ -115,26 +115,21 @@ def test_blocks_that_overlap_are_warned_of(tmp_path):
     assert "sources.0.power: blocks 'B' and 'D' overlap (" in said and "plan.csv, line 4" in said and "; 5 more pairs)" in said, said
 
 
-@pytest.mark.parametrize("line, words", [
-    ("D,1,7.5e-3,0,1e-3,1e-3", ["block 'D' reaches", "plan.csv, line 6"]),
-    ("D,1,-1e-3,0,1e-3,1e-3", ["block 'D' reaches", "plan.csv, line 6"]),
-    ("D,1,0,0,0,1e-3", ["0 m long along x", "plan.csv, line 6"]),
-    ("D,1,0,0", ["plan.csv, line 6 has 4 values"]),
-    ("B,1,5e-3,0,1e-3,1e-3", ["block 'B' stands twice", "plan.csv, line 6", "plan.csv, line 4"]),
-    ('D,"1,5",0,0,1e-3,1e-3', ["'1,5' is not a number", "plan.csv, line 6, power"]),
-    ("D,1,5,0,0,1e-3,1e-3", ["plan.csv, line 6 has more values"]),
-    ("D,1 W,0,0,1e-3,1e-3", ["'1 W' is not a number", "plan.csv, line 6, power"])])
-def test_a_wrong_line_is_named(tmp_path, line, words):
-    (tmp_path / "plan.csv").write_text(PLAN + line + "\n")
-    said = run(tmp_path, deck(planned()), code={65})
-    assert all(word in said for word in ["sources.0.power", *words])
-
-
-@pytest.mark.parametrize("more, plan, words", [
-    ({}, None, "cannot be read"), ({}, "", "is empty"), ({}, "name,x,y,width,height\n", "has no column 'power'"),
-    ({"shape": "gaussian"}, PLAN, "write shape: box"), ({"from": ["t", 0, 0]}, PLAN, "three numbers"),
-    ({"power": {"floorplan": "plan.csv", "scale": 2}}, PLAN, "'scale' is no part")])
-def test_a_wrong_plan_is_refused(tmp_path, more, plan, words):
+@pytest.mark.parametrize("plan, more, words", [
+    *((f"{PLAN}{line}\n", {}, ["sources.0.power", *words]) for line, words in [
+        ("D,1,7.5e-3,0,1e-3,1e-3", ["block 'D' reaches", "plan.csv, line 6"]),
+        ("D,1,-1e-3,0,1e-3,1e-3", ["block 'D' reaches", "plan.csv, line 6"]),
+        ("D,1,0,0,0,1e-3", ["0 m long along x", "plan.csv, line 6"]),
+        ("D,1,0,0", ["plan.csv, line 6 has 4 values"]),
+        ("B,1,5e-3,0,1e-3,1e-3", ["block 'B' stands twice", "plan.csv, line 6", "plan.csv, line 4"]),
+        ('D,"1,5",0,0,1e-3,1e-3', ["'1,5' is not a number", "plan.csv, line 6, power"]),
+        ("D,1,5,0,0,1e-3,1e-3", ["plan.csv, line 6 has more values"]),
+        ("D,1 W,0,0,1e-3,1e-3", ["'1 W' is not a number", "plan.csv, line 6, power"])]),
+    (None, {}, ["cannot be read"]), ("", {}, ["is empty"]), ("name,x,y,width,height\n", {}, ["has no column 'power'"]),
+    (PLAN, {"shape": "gaussian"}, ["write shape: box"]), (PLAN, {"from": ["t", 0, 0]}, ["three numbers"]),
+    (PLAN, {"power": {"floorplan": "plan.csv", "scale": 2}}, ["'scale' is no part"])])
+def test_a_wrong_plan_is_refused(tmp_path, plan, more, words):
     if plan is not None:
         (tmp_path / "plan.csv").write_text(plan)
-    assert words in run(tmp_path, deck(planned(**more)), code={65})
+    said = run(tmp_path, deck(planned(**more)), code={65})
+    assert all(word in said for word in words), said

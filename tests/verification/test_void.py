@@ -264,8 +264,7 @@ def changed(**keys):
 ], ids=["word", "coefficient", "formula", "conductivity", "density", "all", "contact", "name", "hidden", "singular", "no_centre", "probe", "source"])
 def test_what_is_wrong_is_said(tmp_path, deck, words):
     said = run(tmp_path, deck, code={65})
-    for each in words:
-        assert each in said, said
+    assert all(each in said for each in words), said
 
 
 @pytest.mark.parametrize("zones", [[[10, 0.02]], [[2, 0.03], [4, 0.01], [2, 0.05]], [[2, 0.05], [10, 0.01]]],
@@ -433,8 +432,7 @@ def test_what_is_wrong_of_a_dataset_is_said(tmp_path, change, code, words):
     deck = painted(tmp_path, shapes(METHODS["euler"]))
     deck["regions"][0].update(change)
     said = run(tmp_path, deck, code={code})
-    for each in words:
-        assert each in said, said
+    assert all(each in said for each in words), said
 
 
 def test_means_of_cells_of_several_sizes_leave_a_void_out(tmp_path):
