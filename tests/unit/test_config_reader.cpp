@@ -237,8 +237,10 @@ TEST(ConfigCrossChecks, ShapesAndOutput) {
       replaced(base, "constant, value: 300", "box, value: 300, from: [0, 0, 0.5], to: [1, 1, 0.5]"),
       "deck.yaml:7:53: initial.0.to: 0.5 is not beyond 0.5 along z; write the larger corner last");
   expect_problem(
-      steady("  mean_temperature: 300\noutput: {every_time: 1}\n"),
-      "deck.yaml:11:22: output.every_time: a steady problem has no time; use every_steps, in sweeps");
+      steady("  mean_temperature: 300\noutput: {every_time: 1, slices: [{cell: 1, every_time: 3}]}\n"),
+      "deck.yaml:11:22: output.every_time: a steady problem has no time; use every_steps, in sweeps\n"
+      "deck.yaml:11:56: output.slices.0.every_time: a steady problem has no time; use every_steps, in "
+      "sweeps");
   expect_problem(base + "output: {every_time: 1, every_steps: 1}\n",
                  "deck.yaml:10:25: output.every_steps: does not go with every_time (on line 10); keep one");
   for (const char* interval : {"every_steps: 11", "every_time: 1"}) {
@@ -319,8 +321,7 @@ TEST(ConfigTransport, IsAWordOfTheTableAndLeavesNoResultsWhereItMovesNothing) {
   expect_problem(base + mock + "output: {snapshots: false}\n", start + "output.history false");
   expect_problem(base + mock + no_results + "verify: {solution: decaying_mode}\n", start + "no verify");
   const std::string boundary = "boundaries: {x_min: {kind: temperature, value: 300}}\n";
-  expect_problem(replaced(base, "  steps: 10\n", "  kind: steady\n") + mock + no_results + boundary,
-                 start + "problem.kind transient");
+  expect_problem(steady(mock + no_results + boundary), start + "problem.kind transient");
   EXPECT_EQ(
       parse(base + mock + no_results).warnings,
       std::vector<std::string>{"deck.yaml:10:23: parallel.transport: 'mock' moves nothing: the field is "
@@ -407,14 +408,6 @@ TEST(Parts, WrongKeysAreToldApart) {
   expect_rejected("probes: {points: [0.5]}", "28: output.probes.points.0.at: one value stands where three");
   expect_rejected("probes: {every_steps: 3}",
                   "19: output.probes.every_steps: says nothing without points; add points: [[0.05, ");
-}
-
-TEST(Parts, TimeIsTheTransientProblems) {
-  expect_problem(replaced(base, "  steps: 10\n", "  kind: steady\n") +
-                     "boundaries: {x_min: {kind: temperature, value: 3}}\n"
-                     "output: {slices: [{cell: 1, every_time: 3}]}\n",
-                 "deck.yaml:11:41: output.slices.0.every_time: a steady problem has no time; use "
-                 "every_steps, in sweeps");
 }
 
 // A resolved deck reads back to the same Config; the commented deck is a deck.
@@ -558,13 +551,8 @@ TEST(ConfigKernel, IsNamedWhereItCannot) {
   registry.kernels[1].sweeps_materials = registry.kernels[1].takes_varying_a = false;
   const auto expect = [&](const std::string& deck, const std::string& expected) {
     EXPECT_NO_THROW(parse_deck(deck, "deck.yaml", {}, registry));
-    try {
-      parse_deck(deck, "deck.yaml", {"solver.kernel=openmp"}, registry);
-      FAIL() << expected;
-    } catch (const Error& error) {
-      expect_says(error.what(),
-                  "solver.kernel: 'openmp' does not " + expected + "use auto or one of reference, naive");
-    }
+    expect_says(deck_error([&] { parse_deck(deck, "deck.yaml", {"solver.kernel=openmp"}, registry); }),
+                "solver.kernel: 'openmp' does not " + expected + "use auto or one of reference, naive");
   };
   const std::string body = replaced(base, "material:\n  diffusivity: 1\n",
                                     "materials:\n"
