@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -125,84 +126,118 @@ std::size_t bytes_of(Index words) {
   return static_cast<std::size_t>(words) * sizeof(Word);
 }
 
-void write_random(Device& device, Word* to, Index words, std::uint32_t seed) {
-  launch("write_words", write_words, blocks_for(words, LaunchShape::words_per_block), Stream{}, to, words,
-         seed);
-  device.synchronize(Stream{});
+// An array, and the kind of memory that it is in.
+enum class Place { device, pinned, managed, pageable };
+using Array = std::unique_ptr<Word[], std::function<void(Word*)>>;
+
+Array allocate(Device& device, Index words, Place place) {
+  if (place == Place::pageable)
+    return {new Word[static_cast<std::size_t>(words)], std::default_delete<Word[]>()};
+  if (place == Place::managed) {
+    Word* managed = nullptr;
+    check(cudaMallocManaged(&managed, bytes_of(words)), "cudaMallocManaged");
+    return {managed, [](Word* array) { cudaFree(array); }};
+  }
+  const Memory memory = place == Place::pinned ? Memory::staging : Memory::device;
+  return {static_cast<Word*>(device.allocate(bytes_of(words), memory)),
+          [&device, memory](Word* array) { device.release(array, memory); }};
 }
 
-// Synchronises, because other streams do not wait for the default stream.
-void clear(Device& device, const Buffer& buffer) {
-  check(cudaMemset(buffer.data(), 0, buffer.bytes()), "cudaMemset");
-  device.synchronize(Stream{});
+constexpr std::uint32_t seed = 1;  // of all random arrays
+
+void write_random_by_host(Word* to, Index words) {
+  for (Index i = 0; i < words; ++i) to[i] = random_word(i, seed);
+}
+Array random_array(Device& device, Index words, Place place) {
+  Array array = allocate(device, words, place);
+  if (place == Place::managed || place == Place::pageable) {
+    write_random_by_host(array.get(), words);
+  } else {
+    launch("write_words", write_words, blocks_for(words, LaunchShape::words_per_block), Stream{}, array.get(),
+           words, seed);
+    device.synchronize(Stream{});
+  }
+  return array;
 }
 
-std::vector<Word> to_host(Device& device, const void* from, Index words) {
+Array zeros(Device& device, Index words, Place place) {
+  Array array = allocate(device, words, place);
+  if (place != Place::device) {
+    std::fill_n(array.get(), words, Word{});
+  } else {
+    check(cudaMemset(array.get(), 0, bytes_of(words)), "cudaMemset");
+    device.synchronize(Stream{});  // other streams do not wait for the default stream
+  }
+  return array;
+}
+
+std::vector<Word> to_host(Device& device, const Array& from, Index words) {
   std::vector<Word> there(static_cast<std::size_t>(words));
-  device.copy(there.data(), from, bytes_of(words), {});
+  device.copy(there.data(), from.get(), bytes_of(words), {});
   device.synchronize(Stream{});
   return there;
 }
 
-bool same(const Word& a, const Word& b) {
-  return a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w;
-}
-bool are_random(const std::vector<Word>& words, std::uint32_t seed) {
+bool are_random(const std::vector<Word>& words, std::uint32_t of_seed = seed) {
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (!same(words[i], random_word(static_cast<Index>(i), seed))) return false;
+    const Word expected = random_word(static_cast<Index>(i), of_seed);
+    if (std::memcmp(&words[i], &expected, sizeof(Word)) != 0) return false;
   }
   return true;
 }
-std::uint32_t sum_of_random(Index words, std::uint32_t seed) {
-  std::uint32_t sum = 0;
-  for (Index i = 0; i < words; ++i) sum += part_of_sum(random_word(i, seed));
-  return sum;
-}
 
-// An array of random words and one of zeros, in the device's memory.
-class Pair : public BandwidthProbe {
+// An array of random words and one of zeros; by default the first is copied to the second.
+class Probe : public BandwidthProbe {
  public:
-  Pair(Device& device, std::size_t bytes)
+  // `words_to`: of the second array; 0: as many as of the first.
+  Probe(Device& device, std::size_t bytes, Place from, Place to, Index words_to = 0)
       : device_(device),
         words_(words_of(bytes)),
-        from_(device, bytes_of(words_)),
-        to_(device, bytes_of(words_)) {
-    write_random(device, from_.as<Word>(), words_, seed);
-    clear(device, to_);
-  }
+        from_(random_array(device, words_, from)),
+        to_(zeros(device, words_to > 0 ? words_to : words_, to)) {}
+  double bytes() const override { return static_cast<double>(bytes_of(words_)); }
+  bool right() override { return are_random(to_host(device_, to_, words_)); }
 
  protected:
-  static constexpr std::uint32_t seed = 1;
   Device& device_;
   const Index words_;
-  const Buffer from_, to_;
+  const Array from_, to_;
+};
+
+// Between the memory of the host and of the device, by Device::copy().
+template <Place from, Place to>
+struct TransferProbe final : Probe {
+  TransferProbe(Device& device, std::size_t bytes, Index) : Probe(device, bytes, from, to) {}
+  void enqueue(Stream stream) override { device_.copy(to_.get(), from_.get(), bytes_of(words_), stream); }
 };
 
 template <bool copies>
-struct StreamProbe final : Pair {
-  StreamProbe(Device& device, std::size_t bytes, Index) : Pair(device, bytes) {}
+struct StreamProbe final : Probe {
+  StreamProbe(Device& device, std::size_t bytes, Index)
+      : Probe(device, bytes, Place::device, Place::device) {}
   void enqueue(Stream stream) override {
     const Threads threads = blocks_for(words_, LaunchShape::words_per_block);
-    Word *const from = from_.as<Word>(), *const to = to_.as<Word>();
-    copies ? launch("copy_words", copy_words, threads, stream, from, to, words_)
-           : launch("write_words", write_words, threads, stream, to, words_, seed + 1);
+    copies ? launch("copy_words", copy_words, threads, stream, from_.get(), to_.get(), words_)
+           : launch("write_words", write_words, threads, stream, to_.get(), words_, seed + 1);
   }
-  double bytes() const override { return (copies ? 2.0 : 1.0) * static_cast<double>(bytes_of(words_)); }
-  bool right() override { return are_random(to_host(device_, to_.data(), words_), copies ? seed : seed + 1); }
+  double bytes() const override { return (copies ? 2.0 : 1.0) * Probe::bytes(); }
+  bool right() override { return are_random(to_host(device_, to_, words_), copies ? seed : seed + 1); }
 };
 
 // One element of T per access.
 template <class T, bool strided>
-struct StepProbe final : Pair {
-  StepProbe(Device& device, std::size_t bytes, Index step) : Pair(device, bytes), step_(step) {}
+struct StepProbe final : Probe {
+  StepProbe(Device& device, std::size_t bytes, Index step)
+      : Probe(device, bytes, Place::device, Place::device), step_(step) {}
   void enqueue(Stream stream) override {
     launch(strided ? "copy_strided" : "copy_offset", strided ? copy_strided<T> : copy_offset<T>,
-           blocks_for(copied(), LaunchShape::threads), stream, from_.as<T>(), to_.as<T>(), copied(), step_);
+           blocks_for(copied(), LaunchShape::threads), stream, reinterpret_cast<const T*>(from_.get()),
+           reinterpret_cast<T*>(to_.get()), copied(), step_);
   }
   double bytes() const override { return 2.0 * static_cast<double>(copied()) * sizeof(T); }
   bool right() override {
-    const std::vector<Word> from = to_host(device_, from_.data(), words_);
-    const std::vector<Word> to = to_host(device_, to_.data(), words_);
+    const std::vector<Word> from = to_host(device_, from_, words_);
+    const std::vector<Word> to = to_host(device_, to_, words_);
     const T *a = reinterpret_cast<const T*>(from.data()), *b = reinterpret_cast<const T*>(to.data());
     for (Index i = 0; i < elements(); ++i) {
       const bool written = strided ? i % step_ == 0 && i / step_ < copied() : i < copied();
@@ -216,107 +251,28 @@ struct StepProbe final : Pair {
   const Index step_;
 };
 
-// The device reads an array; the derived probe allocates it, in any memory.
-class Read : public BandwidthProbe {
- public:
-  Read(Device& device, std::size_t bytes)
-      : words_(words_of(bytes)), device_(device), sum_(device, sizeof(unsigned)) {
-    clear(device, sum_);
-  }
+// The device reads an array: its own memory, or that of the host across the bus. `moves`: the host writes the
+// array before each sample, so that the kernel's first reads move pages of managed memory to the device.
+template <Place place, bool moves = false>
+struct ReadProbe final : Probe {  // the other array has the sum
+  ReadProbe(Device& device, std::size_t bytes, Index) : Probe(device, bytes, place, Place::device, 1) {}
   void enqueue(Stream stream) override {
-    check(cudaMemsetAsync(sum_.data(), 0, sizeof(unsigned), native(stream)), "cudaMemsetAsync");
-    launch("read_words", read_words, blocks_to_read(words_), stream, array(), words_, sum_.as<unsigned>());
+    check(cudaMemsetAsync(to_.get(), 0, sizeof(unsigned), native(stream)), "cudaMemsetAsync");
+    launch("read_words", read_words, blocks_to_read(words_), stream, from_.get(), words_, &to_.get()->x);
   }
-  double bytes() const override { return static_cast<double>(bytes_of(words_)); }
-  bool right() override {
-    unsigned found = 0;
-    device_.copy(&found, sum_.data(), sizeof(found), {});
-    device_.synchronize(Stream{});
-    return found == sum_of_random(words_, seed);
-  }
-
- protected:
-  virtual const Word* array() const = 0;
-  static constexpr std::uint32_t seed = 1;
-  const Index words_;
-  Device& device_;
-
- private:
-  Buffer sum_;
-};
-
-// Device memory, or pinned host memory that the kernel reads across the bus.
-template <Memory memory>
-struct ReadProbe final : Read {
-  ReadProbe(Device& device, std::size_t bytes, Index)
-      : Read(device, bytes), from_(device, bytes_of(words_), memory) {
-    write_random(device, from_.as<Word>(), words_, seed);
-  }
-  const Word* array() const override { return from_.as<Word>(); }
-  const Buffer from_;
-};
-
-// Managed memory that the host has touched last: the kernel's first reads move its pages to the device.
-template <bool resident>
-struct ManagedProbe final : Read {
-  ManagedProbe(Device& device, std::size_t bytes, Index) : Read(device, bytes) {
-    check(cudaMallocManaged(&from_, bytes_of(words_)), "cudaMallocManaged");
-    write_by_host();
-  }
-  ~ManagedProbe() override { cudaFree(from_); }
   void prepare() override {
-    if (!resident) write_by_host();
+    if (moves) write_random_by_host(from_.get(), words_);
   }
-  const Word* array() const override { return from_; }
-
- private:
-  void write_by_host() {
-    for (Index i = 0; i < words_; ++i) from_[i] = random_word(i, seed);
-  }
-  Word* from_ = nullptr;
-};
-
-// Copies between the memory of the host and of the device, by Device::copy().
-enum class Way { to_device, from_device };
-template <Way way, bool pinned>
-struct TransferProbe final : BandwidthProbe {
-  TransferProbe(Device& device, std::size_t bytes, Index)
-      : device_(device),
-        words_(words_of(bytes)),
-        there_(device, bytes_of(words_)),
-        pinned_(pinned ? Buffer(device, bytes_of(words_), Memory::staging) : Buffer()),
-        pageable_(pinned ? 0 : static_cast<std::size_t>(words_)) {
-    if (way == Way::to_device) {
-      for (Index i = 0; i < words_; ++i) here()[i] = random_word(i, seed);
-      clear(device, there_);
-    } else {
-      write_random(device, there_.as<Word>(), words_, seed);
-      std::fill_n(here(), words_, Word{});
-    }
-  }
-  void enqueue(Stream stream) override {
-    const bool to_device = way == Way::to_device;
-    device_.copy(to_device ? there_.data() : here(), to_device ? here() : there_.data(), there_.bytes(),
-                 stream);
-  }
-  double bytes() const override { return static_cast<double>(there_.bytes()); }
   bool right() override {
-    return way == Way::to_device ? are_random(to_host(device_, there_.data(), words_), seed)
-                                 : are_random({here(), here() + words_}, seed);
+    std::uint32_t expected = 0;
+    for (Index i = 0; i < words_; ++i) expected += part_of_sum(random_word(i, seed));
+    return to_host(device_, to_, 1).front().x == expected;
   }
-
- private:
-  static constexpr std::uint32_t seed = 1;
-  Word* here() { return pinned ? pinned_.template as<Word>() : pageable_.data(); }
-  Device& device_;
-  const Index words_;
-  Buffer there_, pinned_;
-  std::vector<Word> pageable_;
 };
 
-template <class Probe>
+template <class Made>
 std::unique_ptr<BandwidthProbe> make(Device& device, std::size_t bytes, Index step) {
-  return std::make_unique<Probe>(device, bytes, step);
+  return std::make_unique<Made>(device, bytes, step);
 }
 
 }  // namespace
@@ -328,7 +284,7 @@ std::span<const BandwidthEntry<T>> bandwidth_registry() {
   constexpr const char* of_offset = "from so many elements further on: warps straddle lines";
   static const BandwidthEntry<T> table[] = {
       {"copy", "16 bytes an access: the copy bandwidth", make<StreamProbe<true>>},
-      {"read", "16 bytes an access", make<ReadProbe<Memory::device>>},
+      {"read", "16 bytes an access", make<ReadProbe<Place::device>>},
       {"write", "16 bytes an access", make<StreamProbe<false>>},
       {"strided_2", of_stride, strided, 2},
       {"strided_4", of_stride, strided, 4},
@@ -340,15 +296,17 @@ std::span<const BandwidthEntry<T>> bandwidth_registry() {
       {"offset_2", of_offset, offset, 2},
       {"offset_4", of_offset, offset, 4},
       {"offset_8", of_offset, offset, 8},
-      {"to_device_pinned", "copy engine, page-locked host memory", make<TransferProbe<Way::to_device, true>>},
+      {"to_device_pinned", "copy engine, page-locked host memory",
+       make<TransferProbe<Place::pinned, Place::device>>},
       {"from_device_pinned", "copy engine, page-locked host memory",
-       make<TransferProbe<Way::from_device, true>>},
-      {"to_device_pageable", "staged by the driver", make<TransferProbe<Way::to_device, false>>},
-      {"from_device_pageable", "staged by the driver", make<TransferProbe<Way::from_device, false>>},
-      {"zero_copy_read", "a kernel reads pinned host memory", make<ReadProbe<Memory::staging>>},
+       make<TransferProbe<Place::device, Place::pinned>>},
+      {"to_device_pageable", "staged by the driver", make<TransferProbe<Place::pageable, Place::device>>},
+      {"from_device_pageable", "staged by the driver", make<TransferProbe<Place::device, Place::pageable>>},
+      {"zero_copy_read", "a kernel reads pinned host memory", make<ReadProbe<Place::pinned>>},
       {"managed_first_touch", "a kernel reads managed memory that the host has written",
-       make<ManagedProbe<false>>, 0, true},
-      {"managed_resident", "a kernel reads managed memory that it has read before", make<ManagedProbe<true>>},
+       make<ReadProbe<Place::managed, true>>, 0, true},
+      {"managed_resident", "a kernel reads managed memory that it has read before",
+       make<ReadProbe<Place::managed>>},
   };
   return table;
 }
