@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "core/box.hpp"
@@ -154,14 +155,10 @@ constexpr auto by_tile(Body) {
 
 template <const auto& tiles>
 std::span<const std::string_view> names_of() {
-  static const auto texts = [] {
-    std::array<std::string, std::size(tiles)> made;
-    for (std::size_t i = 0; i < made.size(); ++i) made[i] = tiles[i].name();
-    return made;
-  }();
+  static std::array<std::string, std::size(tiles)> texts;
   static const auto names = [] {
     std::array<std::string_view, std::size(tiles)> views;
-    for (std::size_t i = 0; i < views.size(); ++i) views[i] = texts[i];
+    for (std::size_t i = 0; i < views.size(); ++i) views[i] = texts[i] = tiles[i].name();
     return views;
   }();
   return names;
@@ -220,23 +217,11 @@ Index blocks_at_once(void (*kernel)(Formal...), int threads, std::size_t shared_
   return blocks > 0 ? blocks * attribute_of_current_device(cudaDevAttrMultiProcessorCount) : 1;
 }
 
-// 16 bytes of neighbouring cells along x: the widest access of a thread.
-template <class T>
-struct PackWord;
-template <>
-struct PackWord<float> {
-  using type = float4;
-};
-template <>
-struct PackWord<double> {
-  using type = double2;
-};
-
-// cells: 4 in fp32, 2 in fp64.
+// 16 bytes of neighbouring cells along x: the widest access of a thread. cells: 4 in fp32, 2 in fp64.
 template <class T>
 struct alignas(16) Pack {
   static constexpr int cells = 16 / sizeof(T);
-  using Word = typename PackWord<T>::type;
+  using Word = std::conditional_t<sizeof(T) == sizeof(float), float4, double2>;
   T v[cells];
 
   // `from` and `to` aligned to 16 bytes.
@@ -263,9 +248,6 @@ struct alignas(16) Pack {
 #pragma unroll
     for (int i = 0; i < cells; ++i) p.v[i] = value;
     return p;
-  }
-  static __device__ __forceinline__ Pack zero() {
-    return all(T{0});
   }
 };
 

@@ -179,7 +179,7 @@ class DenseCopy {
     count_ = 0;
 #pragma unroll
     for (int i = 0; i < LaunchShape::batch; ++i) {
-      words_[i] = Pack<T>::zero();
+      words_[i] = {};
       if (walk_.ended()) continue;
       Walk cell = walk_;
 #pragma unroll

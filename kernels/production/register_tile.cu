@@ -37,17 +37,6 @@ struct LanePlane {
   Pack<T> row[rows];
   T edge[rows];    // in lanes 0 and 31: the cell next to the warp
   Pack<T> y_halo;  // in the first and last warp: the row next to the block
-
-  __device__ __forceinline__ static LanePlane zero() {
-    LanePlane p;
-#pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      p.row[r] = Pack<T>::zero();
-      p.edge[r] = T{0};
-    }
-    p.y_halo = Pack<T>::zero();
-    return p;
-  }
 };
 
 // Position of a lane in its thread block, and the cells that it loads from every plane.
@@ -80,7 +69,7 @@ struct Place {
   // and y neighbours. `inner`: all cells of the warp are in the region.
   __device__ __forceinline__ LanePlane<T, rows> load(const TileArgs<T>& a, const T* from, int z, bool at_work,
                                                      bool inner) const {
-    LanePlane<T, rows> p = LanePlane<T, rows>::zero();
+    LanePlane<T, rows> p{};
     if (a.beyond_z_boundary(z)) return p;
     if (inner) {
 #pragma unroll
@@ -130,7 +119,7 @@ __global__ void __launch_bounds__(warps* warp_size, least_blocks(rows, warps))
   T* to = &a.out(place.x, place.y, begin);
   int buffer = 0;
   for (int z = begin; z < end; ++z) {
-    LanePlane<T, rows> next = LanePlane<T, rows>::zero();
+    LanePlane<T, rows> next{};
     from += a.in.pitch_z;
     if (z + 1 < end) next = place.load(a, from, z + 2, z + 2 < end, whole);
     rows_of_warp[buffer][warp][0][lane] = at.row[0];

@@ -317,16 +317,7 @@ class TemporalTile {
         warp_(threadIdx.x / warp_size),
         at_(a, part.column, lane_, warp_),
         first_pack_(ClassRow::place<T>(at_.tile_x, at_.tile_x)),
-        to_(&a.out(at_.x, at_.y, 0)) {
-#pragma unroll
-    for (int level = 0; level < time_block; ++level) {
-#pragma unroll
-      for (int r = 0; r < rows; ++r) {
-        held_[level][0][r] = Pack<T>::zero();
-        held_[level][1][r] = Pack<T>::zero();
-      }
-    }
-  }
+        to_(&a.out(at_.x, at_.y, 0)) {}
 
   __device__ __forceinline__ void sweep() {
     for (int n = 0; n < stages - 1; ++n) ask_for(n, (in_.stage + n) % stages);
@@ -589,7 +580,7 @@ class TemporalTile {
   const int first_pack_;  // index of the tile's first pack in a row of classes
   T* const to_;
   int source_stage_ = Shared::source_stages - 1;  // of the plane that level 0 computes
-  Pack<T> held_[time_block][3][rows];             // per level: two planes and the arriving one; they rotate
+  Pack<T> held_[time_block][3][rows] = {};        // per level: two planes and the arriving one; they rotate
   // Classes of the lane's rows, from the plane that has arrived to the one below the last level's plane.
   unsigned classes_[time_block + 2] = {}, one_ = 0;
   const Coefficients<T>* held_from_ = nullptr;

@@ -95,7 +95,7 @@ class TileWarp {
                                             int x, int y, int z, T* to, Norm& norm) const {
     if constexpr (edges == Edges::boundaries) apply_boundaries(a, n, r);
     const unsigned mine = edges == Edges::none ? all_cells : cells_of(r);
-    const Pack<T> without = source == Source::field ? Pack<T>::zero() : Pack<T>::all(a.c.heat);
+    const Pack<T> without = source == Source::field ? Pack<T>{} : Pack<T>::all(a.c.heat);
     const Pack<T> s = source == Source::heat || a.source.empty() || mine == 0
                           ? without
                           : Pack<T>::load_constant(&a.source(x, y, z));
