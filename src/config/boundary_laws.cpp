@@ -10,18 +10,6 @@
 namespace isotherm {
 namespace {
 
-bool is_zero(const Expression& e) {
-  return e.is_constant() && e(0, 0, 0) == 0;
-}
-Expression combined(FormulaOp op, const Expression& a, const Expression& b) {
-  return Expression::combined(op, {a, b});
-}
-Expression sum_of(const Expression& a, const Expression& b) {
-  return is_zero(a) ? b : is_zero(b) ? a : combined(FormulaOp::add, a, b);
-}
-Expression product_of(const Expression& a, const Expression& b) {
-  return is_zero(a) || is_zero(b) ? Expression(0.0) : combined(FormulaOp::multiply, a, b);
-}
 Expression if_then(const Expression& condition, const Expression& yes, const Expression& no) {
   return Expression::combined(FormulaOp::choose, {condition, yes, no});
 }
@@ -34,13 +22,11 @@ Expression share_of(const Config& config, Face f, const FacePatch& patch) {
     const Expression at(std::string(1, "xyz"[axis]), "xyz"), h = GridAxis(config, axis).size_formula();
     // The share of a cell inside an edge of the patch that is `distance` beyond the cell's centre.
     const auto share = [&](const Expression& distance) {
-      const Expression cells = combined(FormulaOp::add, combined(FormulaOp::divide, distance, h), 0.5);
-      return combined(FormulaOp::min, 1.0, combined(FormulaOp::max, 0.0, cells));
+      const Expression at_least_0 = Expression::combined(FormulaOp::max, {0.0, distance / h + 0.5});
+      return Expression::combined(FormulaOp::min, {1.0, at_least_0});
     };
-    const Expression below = share(combined(FormulaOp::subtract, (*patch.to)[i], at)),
-                     above = share(combined(FormulaOp::subtract, at, (*patch.from)[i]));
-    const Expression within = combined(FormulaOp::subtract, combined(FormulaOp::add, below, above), 1.0);
-    all = i == 0 ? within : combined(FormulaOp::multiply, all, within);
+    const Expression within = share((*patch.to)[i] - at) + share(at - (*patch.from)[i]) - 1.0;
+    all = i == 0 ? within : all * within;
   }
   return all;
 }
@@ -59,7 +45,7 @@ Expression centre_in(const Config& config, Face f, const FacePatch& patch) {
 // The reader has checked constants.
 Expression at_least(const Expression& value, double lowest) {
   if (value.is_constant() || std::isinf(lowest)) return value;
-  return if_then(combined(FormulaOp::greater_equal, value, lowest), value,
+  return if_then(Expression::combined(FormulaOp::greater_equal, {value, lowest}), value,
                  std::numeric_limits<double>::quiet_NaN());
 }
 
@@ -83,7 +69,7 @@ std::vector<PlacedLaw> laws_of(const Config& config, Face f) {
     const Expression share =
         holds_temperature(law) ? centre_in(config, f, law.where) : share_of(config, f, law.where);
     all.push_back({law, key, share});
-    all.push_back({law.rest, key + ".else", combined(FormulaOp::subtract, 1.0, share)});
+    all.push_back({law.rest, key + ".else", 1.0 - share});
   };
   const std::string key = boundary_key(static_cast<int>(f));
   if (of_face.laws.empty()) add(key, of_face);
@@ -100,19 +86,14 @@ Expression FaceLaw::value() const {
 }
 
 Expression FaceLaw::a(double k, double h) const {
-  const Expression C(2 * k / h);
-  const Expression free = combined(FormulaOp::divide, combined(FormulaOp::subtract, C, coefficient),
-                                   combined(FormulaOp::add, C, coefficient));
+  const Expression C(2 * k / h), free = (C - coefficient) / (C + coefficient);
   return held ? if_then(*held, -1.0, free) : free;
 }
 
 Expression FaceLaw::b(double k, double h) const {
-  Expression free = heat;
-  if (!is_zero(heat))
-    free =
-        combined(FormulaOp::divide, product_of(2.0, heat), combined(FormulaOp::add, 2 * k / h, coefficient));
-  if (!held || (is_zero(temperature) && is_zero(free))) return free;
-  return if_then(*held, product_of(2.0, temperature), free);
+  const Expression free = heat.is_zero() ? heat : 2.0 * heat / (2 * k / h + coefficient);
+  if (!held || (temperature.is_zero() && free.is_zero())) return free;
+  return if_then(*held, 2.0 * temperature, free);
 }
 
 BoundaryLaw FaceLaw::at(double k, double h, const Vector3& place, double t) const {
@@ -127,20 +108,19 @@ FaceLaw face_law(const Config& config, Face f) {
   for (const PlacedLaw& law : laws_of(config, f)) {
     // Where a law does not apply, the value of its formula is ignored, even NaN.
     const auto within = [&](const Expression& value) {
-      if (law.share.is_constant() || is_zero(value)) return value;
-      return if_then(law.share, product_of(law.share, value), 0.0);
+      if (law.share.is_constant() || value.is_zero()) return value;
+      return if_then(law.share, law.share * value, 0.0);
     };
     if (law.kind == BoundaryKind::temperature) {
-      sum.held = sum_of(sum.held.value_or(0.0), law.share);
+      sum.held = sum.held.value_or(0.0) + law.share;
       // On coarse grids two laws may hold a cell: the later wins. Nested choices would deepen by each patch.
-      const Expression of_others = product_of(sum.temperature, combined(FormulaOp::subtract, 1.0, law.share));
-      sum.temperature = sum_of(of_others, within(at_least(law.value, lowest)));
+      sum.temperature = sum.temperature * (1.0 - law.share) + within(at_least(law.value, lowest));
     } else if (law.kind == BoundaryKind::flux) {
-      sum.heat = sum_of(sum.heat, within(law.value));
+      sum.heat = sum.heat + within(law.value);
     } else if (law.kind == BoundaryKind::convection) {
       const Expression H = at_least(law.coefficient, 0);
-      sum.coefficient = sum_of(sum.coefficient, within(H));
-      sum.heat = sum_of(sum.heat, within(product_of(H, at_least(law.value, lowest))));
+      sum.coefficient = sum.coefficient + within(H);
+      sum.heat = sum.heat + within(H * at_least(law.value, lowest));
     }
   }
   return sum;
@@ -169,7 +149,7 @@ bool is_of_flux(const Config& config, Face f) {
   const BoundaryConfig& boundary = boundary_of(config, f);
   if (is_plain(boundary)) return boundary.kind == BoundaryKind::flux;
   const FaceLaw law = face_law(config, f);
-  return !law.held && is_zero(law.coefficient) && !is_zero(law.heat);
+  return !law.held && law.coefficient.is_zero() && !law.heat.is_zero();
 }
 
 bool coefficients_use_time(const Config& config, int axis) {

@@ -93,9 +93,8 @@ double lowest_temperature(const Config& config) {
 
 bool mean_is_free(const Config& config) {
   const auto fixes_it = [](const LawConfig& law) {
-    const Expression& H = law.coefficient;
     return law.kind == BoundaryKind::temperature ||
-           (law.kind == BoundaryKind::convection && !(H.is_constant() && H(0, 0, 0) == 0));
+           (law.kind == BoundaryKind::convection && !law.coefficient.is_zero());
   };
   return config.problem.kind == ProblemKind::steady && !config.problem.implicit_dt && !has_void_law(config) &&
          std::ranges::none_of(config.boundaries, [&](auto& each) { return any_law(each, fixes_it); });

@@ -31,6 +31,7 @@ class Expression {
   // Evaluates many points, in the calling thread.
   void evaluate(const FormulaPoints& points, double* values) const;
   bool is_constant() const { return !program_; }
+  bool is_zero() const { return is_constant() && constant_ == 0; }
   const FormulaProgram* program() const { return program_.get(); }  // null if is_constant()
   bool uses(char variable) const;                                   // 't': does it change in time?
   bool is_table() const;
@@ -40,6 +41,19 @@ class Expression {
   // Applies the operation to its operands; the result is a number if they all are. Throws FormulaError if it
   // needs a deeper stack than a formula may have.
   static Expression combined(FormulaOp op, const std::vector<Expression>& operands);
+  // The same for two operands. A zero is no operand of a sum or a product.
+  friend Expression operator+(const Expression& a, const Expression& b) {
+    return a.is_zero() ? b : b.is_zero() ? a : combined(FormulaOp::add, {a, b});
+  }
+  friend Expression operator*(const Expression& a, const Expression& b) {
+    return a.is_zero() || b.is_zero() ? Expression(0.0) : combined(FormulaOp::multiply, {a, b});
+  }
+  friend Expression operator-(const Expression& a, const Expression& b) {
+    return combined(FormulaOp::subtract, {a, b});
+  }
+  friend Expression operator/(const Expression& a, const Expression& b) {
+    return combined(FormulaOp::divide, {a, b});
+  }
 
  private:
   double constant_ = 0;

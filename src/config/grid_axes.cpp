@@ -87,8 +87,8 @@ Expression volume_formula(const Config& config) {
   for (int axis = 0; axis < 3; ++axis) {
     if (!config.grid.is_graded(axis)) continue;
     const GridAxis along(config, axis);
-    const Expression factor = Expression::combined(FormulaOp::divide, {along.size_formula(), along.size(0)});
-    all = all.is_constant() ? factor : Expression::combined(FormulaOp::multiply, {all, factor});
+    const Expression factor = along.size_formula() / along.size(0);
+    all = all.is_constant() ? factor : all * factor;
   }
   return all;
 }

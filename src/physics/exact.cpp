@@ -24,9 +24,8 @@ Error does_not_fit(const Config& config, const std::string& why, const std::stri
 
 // Insulated, or a flux of 0 under its other name.
 bool is_insulated(const BoundaryConfig& boundary) {
-  if (boundary.kind == BoundaryKind::flux)
-    return boundary.value.is_constant() && boundary.value(0, 0, 0) == 0;
-  return boundary.kind == BoundaryKind::insulated;
+  return boundary.kind == BoundaryKind::insulated ||
+         (boundary.kind == BoundaryKind::flux && boundary.value.is_zero());
 }
 
 // Modes: products of one wave per axis. They are eigenfunctions of the Laplacian and of its discrete form.
