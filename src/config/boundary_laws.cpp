@@ -174,7 +174,8 @@ bool boundaries_use_time(const Config& config) {
          });
 }
 
-BoundaryLaw strongest_law(const Config& config, Face f, double k) {
+// boundary_law() of a face that is not plain.
+static BoundaryLaw strongest_law(const Config& config, Face f, double k) {
   const double h = size_at(config, f);
   const FaceLaw law = face_law(config, f);
   if (!law.varies()) return law_of(k, h, law.coefficient(0, 0, 0));
@@ -188,6 +189,29 @@ BoundaryLaw strongest_law(const Config& config, Face f, double k) {
     sum += each.coefficient(0, 0, 0);
   });
   return are_numbers ? law_of(k, h, sum) : of_temperature;
+}
+
+BoundaryLaw boundary_law(const Config& config, Face f) {
+  return boundary_law(config, f, conductivity(config));
+}
+
+BoundaryLaw boundary_law(const Config& config, Face f, double k) {
+  const BoundaryConfig& boundary = boundary_of(config, f);
+  if (!is_plain(boundary)) return strongest_law(config, f, k);
+  const double h = size_at(config, f);
+  const double H = boundary.coefficient(0, 0, 0);
+  switch (boundary.kind) {
+    case BoundaryKind::temperature:
+      return {-1, 2};
+    case BoundaryKind::flux:
+      return {1, h / k};
+    case BoundaryKind::convection:
+      return {law_of(k, h, H).a, 2 * H / (2 * k / h + H)};
+    case BoundaryKind::insulated:
+    case BoundaryKind::periodic:
+      break;
+  }
+  return {1, 0};
 }
 
 double mean_a(const Config& config, Face f, double k) {

@@ -96,8 +96,6 @@ bool coefficients_use_time(const Config& config);
 bool coefficients_use_time(const Config& config, int axis);
 bool boundaries_use_time(const Config& config);
 
-// boundary_law() of a face that is not plain.
-BoundaryLaw strongest_law(const Config& config, Face face, double conductivity);
 // An estimate for spectra: `a` for the average conductance of the cells of a face at problem.implicit_time,
 // which is 0 except for implicit steps.
 double mean_a(const Config& config, Face face, double conductivity);

@@ -134,29 +134,6 @@ double stable_dt(const Config& config) {
   return 1 / (2 * diffusivity(config) * sum);
 }
 
-BoundaryLaw boundary_law(const Config& config, Face f) {
-  return boundary_law(config, f, conductivity(config));
-}
-
-BoundaryLaw boundary_law(const Config& config, Face f, double k) {
-  const BoundaryConfig& boundary = boundary_of(config, f);
-  if (!is_plain(boundary)) return strongest_law(config, f, k);
-  const double h = size_at(config, f);
-  const double H = boundary.coefficient(0, 0, 0);
-  switch (boundary.kind) {
-    case BoundaryKind::temperature:
-      return {-1, 2};
-    case BoundaryKind::flux:
-      return {1, h / k};
-    case BoundaryKind::convection:
-      return {(2 * k / h - H) / (2 * k / h + H), 2 * H / (2 * k / h + H)};
-    case BoundaryKind::insulated:
-    case BoundaryKind::periodic:
-      break;
-  }
-  return {1, 0};
-}
-
 // The largest sum over a cell's two faces along the axis of (1 - a_f), which is 2 away from boundaries; 0 for
 // a single periodic cell.
 static double sides_of_axis(const Config& config, int axis) {

@@ -690,14 +690,6 @@ std::string path_to(const std::string& section, std::string_view key) {
   return section.empty() ? std::string(key) : fmt::format("{}.{}", section, key);
 }
 
-std::string find_anywhere(const Keys& deck, std::string_view name) {
-  if (find_key(deck, name)) return std::string(name);
-  for (const Key& section : deck)
-    if (const auto* map = std::get_if<Section>(&section.target); map && find_key(map->keys, name))
-      return fmt::format("{}.{}", section.name, name);
-  return {};
-}
-
 bool applies(const Key& key, const Keys& keys) {
   if (key.when.key.empty()) return true;
   const std::string_view word = std::get<Choice>(find_key(keys, key.when.key)->target).word();

@@ -218,8 +218,6 @@ inline bool is_of_study(std::string_view section) {
 const Key* find_key(const Keys& keys, std::string_view name);
 std::vector<std::string_view> names_of(const Keys& keys);
 std::string path_to(const std::string& section, std::string_view key);  // "problem.dt"; "grid" of the deck
-// The path of a key of this name at the top of the deck or in one of its sections; else empty.
-std::string find_anywhere(const Keys& deck, std::string_view name);
 // Whether `key` applies, by the current values of its neighbours in `keys`.
 bool applies(const Key& key, const Keys& keys);
 
@@ -228,10 +226,6 @@ std::string range_text(const Range& range);
 // "a whole number from 1 to 1e+12", "one of transient, steady", ...
 std::string wanted_text(const Key& key);
 std::string when_text(const When& when);  // "kind flux or convection"
-
-// The value as YAML on one line; none if the key is left out. A map has only the keys that apply.
-std::optional<std::string> value_yaml(const Key& key);
-std::string map_yaml(const Keys& keys);  // "{kind: flux, value: 10}"
 
 template <class... Functions>
 struct Overloaded : Functions... {

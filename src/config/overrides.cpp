@@ -32,6 +32,15 @@ void place_all(YamlNode& node, const Place& place) {
   for (YamlNode& item : node.items) place_all(item, place);
 }
 
+// The path of a key of this name at the top of the deck or in one of its sections; else empty.
+std::string find_anywhere(const Keys& deck, std::string_view name) {
+  if (find_key(deck, name)) return std::string(name);
+  for (const Key& section : deck)
+    if (const auto* map = std::get_if<Section>(&section.target); map && find_key(map->keys, name))
+      return fmt::format("{}.{}", section.name, name);
+  return {};
+}
+
 // The entry `part` of a map or list, added if it is new. Throws YamlError if it cannot be added.
 YamlNode& entry(YamlNode& parent, const std::string& part, const Place& place) {
   // No key of a deck is a number: "0" starts a list.
@@ -52,6 +61,18 @@ YamlNode& entry(YamlNode& parent, const std::string& part, const Place& place) {
   const auto index = static_cast<std::size_t>(wanted.value);
   if (index == size) parent.items.push_back({.place = place});
   return parent.items[index];
+}
+
+// Stores the value at the path of its key. The reader checks the key itself.
+void apply_override(YamlNode& deck, const Override& override, Problems& problems) {
+  const Place place{.argument = override.argument};
+  try {
+    YamlNode value = parse_yaml(override.value);
+    place_all(value, place);
+    put_value(deck, override.key, std::move(value), problems);
+  } catch (const YamlError& error) {
+    problems.add(place, override.key, error.problem);
+  }
 }
 
 }  // namespace
@@ -119,17 +140,6 @@ std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
   return overrides;
 }
 
-void apply_override(YamlNode& deck, const Override& override, Problems& problems) {
-  const Place place{.argument = override.argument};
-  try {
-    YamlNode value = parse_yaml(override.value);
-    place_all(value, place);
-    put_value(deck, override.key, std::move(value), problems);
-  } catch (const YamlError& error) {
-    problems.add(place, override.key, error.problem);
-  }
-}
-
 void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems& problems) {
   const Place place = value.place;
   const std::vector<std::string> parts = split_key(key);
@@ -142,6 +152,22 @@ void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems&
   } catch (const YamlError& error) {
     problems.add(place, key, error.problem);
   }
+}
+
+YamlNode read_tree(const std::string& text, const std::vector<std::string>& overrides,
+                   const std::vector<int>& arguments, Problems& problems) {
+  const std::vector<Override> replacements = split_overrides(overrides, arguments);
+  YamlNode deck;
+  try {
+    deck = parse_yaml(text);
+  } catch (const YamlError& error) {
+    problems.add(error.place, "", error.problem);
+    problems.throw_if_any();
+  }
+  if (deck.kind == Kind::map)
+    for (const Override& replacement : replacements) apply_override(deck, replacement, problems);
+  rename_former(deck, problems);
+  return deck;
 }
 
 }  // namespace isotherm

@@ -17,6 +17,12 @@ double place(const Config& config, int axis, double position) {
   return GridAxis(config, axis).in_cells(position);
 }
 
+// The cell that holds this position (m) of the box; on the face between two the upper one.
+Index cell_at(const Config& config, int axis, double position) {
+  const auto cell = static_cast<Index>(std::floor(place(config, axis, position) + rounding_of_per_cell));
+  return std::clamp<Index>(cell, 0, config.grid.cells[axis] - 1);
+}
+
 class Parts {
  public:
   Parts(const Config& config, Problems* problems) : config_(config), problems_(problems) {}
@@ -99,8 +105,7 @@ class Parts {
     if (!holds("output.region.from", axis, from) || !holds("output.region.to", axis, to)) return false;
     const Index n = config_.grid.cells[axis];
     const double last = place(config_, axis, to) - rounding_of_per_cell;
-    box.lo[axis] = std::clamp<Index>(
-        static_cast<Index>(std::floor(place(config_, axis, from) + rounding_of_per_cell)), 0, n - 1);
+    box.lo[axis] = cell_at(config_, axis, from);
     box.hi[axis] = std::clamp<Index>(static_cast<Index>(std::ceil(last)), box.lo[axis] + 1, n);
     if (from < to) return true;
     reject("output.region.to", fmt::format("{} is not beyond {} along {}; write the larger corner last",
@@ -134,11 +139,6 @@ class Parts {
 };
 
 }  // namespace
-
-Index cell_at(const Config& config, int axis, double position) {
-  const auto cell = static_cast<Index>(std::floor(place(config, axis, position) + rounding_of_per_cell));
-  return std::clamp<Index>(cell, 0, config.grid.cells[axis] - 1);
-}
 
 std::string beyond_box(const Config& config, int axis, double position) {
   const double at = place(config, axis, position), cells = static_cast<double>(config.grid.cells[axis]);

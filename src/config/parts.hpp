@@ -41,8 +41,6 @@ std::vector<FieldPart> field_parts(const Config& config, Problems* problems = nu
 // The intervals of recurring outputs, by key: snapshots, the region, the coarse field, probes, slices.
 std::vector<std::pair<std::string, OutputTimes>> output_times(const Config& config);
 
-// The cell along `axis` that holds this position (m) of the box; on the face between two the upper one.
-Index cell_at(const Config& config, int axis, double position);
 // Empty where the box holds this position along the axis, its boundaries included; else the problem.
 std::string beyond_box(const Config& config, int axis, double position);
 std::string box_text(const Config& config, int axis);  // "-1 to 0.5 m along x"

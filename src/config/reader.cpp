@@ -570,22 +570,6 @@ std::string read_deck_file(const std::string& path) {
   return text;
 }
 
-YamlNode read_tree(const std::string& text, const std::vector<std::string>& overrides,
-                   const std::vector<int>& arguments, Problems& problems) {
-  const std::vector<Override> replacements = split_overrides(overrides, arguments);
-  YamlNode deck;
-  try {
-    deck = parse_yaml(text);
-  } catch (const YamlError& error) {
-    problems.add(error.place, "", error.problem);
-    problems.throw_if_any();
-  }
-  if (deck.kind == Kind::map)
-    for (const Override& replacement : replacements) apply_override(deck, replacement, problems);
-  rename_former(deck, problems);
-  return deck;
-}
-
 void rename_former(YamlNode& deck, Problems& problems) {
   Config config;
   rename_in(deck, describe(config), "", problems);

@@ -35,8 +35,6 @@ std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
                                       const std::vector<int>& numbers);
 
 // Stores the value at the path of its key, and adds missing maps and lists. The reader checks the key itself.
-void apply_override(YamlNode& deck, const Override& override, Problems& problems);
-// The same for a value that is parsed and has a place.
 void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems& problems);
 
 // The tree of a deck with its overrides. Throws Error(deck) if `text` is no YAML; gathers other problems.

@@ -32,6 +32,27 @@ double number_of(const std::string& text, const std::string& where) {
   return number.value;
 }
 
+// The values of a line of a file: without the spaces and quotes around them.
+std::vector<std::string> comma_separated(const std::string& line) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      cells.emplace_back();
+    } else {
+      cells.back() += c;
+    }
+  }
+  for (std::string& cell : cells) {
+    constexpr std::string_view blanks = " \t\r";
+    cell.erase(0, std::min(cell.find_first_not_of(blanks), cell.size()));
+    cell.erase(cell.find_last_not_of(blanks) + 1);
+  }
+  return cells;
+}
+
 // Calls use(cells, where) for each line that is neither empty nor a comment, with the cells of `columns`,
 // which the first line names. `where`: "trace.csv, line 3". Returns whether there is a first line.
 bool read_columns(const std::string& path, const std::vector<std::string>& columns,

@@ -152,24 +152,4 @@ std::string join(std::span<const std::string_view> words, std::string_view separ
   return fmt::format("{}", fmt::join(words, separator));
 }
 
-std::vector<std::string> comma_separated(const std::string& line) {
-  std::vector<std::string> cells(1);
-  bool quoted = false;
-  for (const char c : line) {
-    if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      cells.emplace_back();
-    } else {
-      cells.back() += c;
-    }
-  }
-  for (std::string& cell : cells) {
-    constexpr std::string_view blanks = " \t\r";
-    cell.erase(0, std::min(cell.find_first_not_of(blanks), cell.size()));
-    cell.erase(cell.find_last_not_of(blanks) + 1);
-  }
-  return cells;
-}
-
 }  // namespace isotherm

@@ -44,17 +44,8 @@ std::string formula_yaml(const Expression& formula) {
   return formula.is_constant() ? shortest(formula(0, 0, 0)) : yaml_in_quotes(formula.text());
 }
 
-std::vector<std::string> entries_of(const MapList& list) {
-  std::vector<std::string> entries;
-  for (std::size_t i = 0; i < list.size(); ++i)
-    entries.push_back((list.name ? yaml_text(list.name(i)) + ": " : "") + map_yaml(list.entry(i)));
-  return entries;
-}
-
-std::string list_yaml(const MapList& list) {
-  const std::string entries = fmt::format("{}", fmt::join(entries_of(list), ", "));
-  return list.name ? "{" + entries + "}" : "[" + entries + "]";
-}
+// The value as YAML on one line; none if the key is left out.
+std::optional<std::string> value_yaml(const Key& key);
 
 // The keys that apply and have a value, as "name: value".
 std::vector<std::string> settings(const Keys& keys) {
@@ -65,39 +56,21 @@ std::vector<std::string> settings(const Keys& keys) {
   return all;
 }
 
-// Sections with all their keys, and single keys. A restart checks separately that the time step stays.
-bool may_change(std::string_view key) {
-  static constexpr auto allowed =
-      words("problem.end_time", "problem.steps", "problem.max_cycles", "problem.max_sweeps",
-            "problem.tolerance", "problem.criterion", "problem.error", "solver", "parallel", "output",
-            "verify.expected_order", "verify.order_tolerance", "verify.tolerance", "verify.order");
-  return std::ranges::any_of(allowed, [&](std::string_view each) {
-    return key == each || (key.starts_with(each) && key[each.size()] == '.');
-  });
-}
-
-void collect_changes(const Keys& before, const Keys& now, const std::string& section,
-                     std::vector<Change>& found) {
-  const auto text = [](const Key& key, const Keys& keys) {
-    return applies(key, keys) ? value_yaml(key).value_or("nothing") : "nothing";
-  };
-  for (std::size_t i = 0; i < now.size(); ++i) {
-    const std::string path = path_to(section, now[i].name);
-    const auto* map = std::get_if<Section>(&now[i].target);
-    const auto* old = std::get_if<Section>(&before[i].target);
-    if (map && !map->is_given && !map->holds_list() && !old->holds_list()) {
-      collect_changes(old->keys, map->keys, path, found);
-    } else {
-      Change change{path, text(before[i], before), text(now[i], now), may_change(path)};
-      if (change.before != change.now) found.push_back(std::move(change));
-    }
-  }
-}
-
-}  // namespace
-
+// "{kind: flux, value: 10}"
 std::string map_yaml(const Keys& keys) {
   return fmt::format("{{{}}}", fmt::join(settings(keys), ", "));
+}
+
+std::vector<std::string> entries_of(const MapList& list) {
+  std::vector<std::string> entries;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    entries.push_back((list.name ? yaml_text(list.name(i)) + ": " : "") + map_yaml(list.entry(i)));
+  return entries;
+}
+
+std::string list_yaml(const MapList& list) {
+  const std::string entries = fmt::format("{}", fmt::join(entries_of(list), ", "));
+  return list.name ? "{" + entries + "}" : "[" + entries + "]";
 }
 
 std::optional<std::string> value_yaml(const Key& key) {
@@ -131,6 +104,37 @@ std::optional<std::string> value_yaml(const Key& key) {
       key.target);
   return value || key.absent_word.empty() ? value : Text(key.absent_word);
 }
+
+// Sections with all their keys, and single keys. A restart checks separately that the time step stays.
+bool may_change(std::string_view key) {
+  static constexpr auto allowed =
+      words("problem.end_time", "problem.steps", "problem.max_cycles", "problem.max_sweeps",
+            "problem.tolerance", "problem.criterion", "problem.error", "solver", "parallel", "output",
+            "verify.expected_order", "verify.order_tolerance", "verify.tolerance", "verify.order");
+  return std::ranges::any_of(allowed, [&](std::string_view each) {
+    return key == each || (key.starts_with(each) && key[each.size()] == '.');
+  });
+}
+
+void collect_changes(const Keys& before, const Keys& now, const std::string& section,
+                     std::vector<Change>& found) {
+  const auto text = [](const Key& key, const Keys& keys) {
+    return applies(key, keys) ? value_yaml(key).value_or("nothing") : "nothing";
+  };
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const std::string path = path_to(section, now[i].name);
+    const auto* map = std::get_if<Section>(&now[i].target);
+    const auto* old = std::get_if<Section>(&before[i].target);
+    if (map && !map->is_given && !map->holds_list() && !old->holds_list()) {
+      collect_changes(old->keys, map->keys, path, found);
+    } else {
+      Change change{path, text(before[i], before), text(now[i], now), may_change(path)};
+      if (change.before != change.now) found.push_back(std::move(change));
+    }
+  }
+}
+
+}  // namespace
 
 std::string to_yaml(const Config& config) {
   Config copy = config;  // the key table binds to variables that it could change
