@@ -171,9 +171,9 @@ Json object(const Keys& keys, bool demands) {
 }
 
 // The words that need no other key.
-std::vector<std::string_view> lone_words(const Keys& keys, std::string_view word_key) {
+std::vector<std::string_view> lone_words(const Keys& keys, const Choice& choice) {
   std::vector<std::string_view> words;
-  for (const std::string_view word : std::get<Choice>(find_key(keys, word_key)->target).words) {
+  for (const std::string_view word : choice.words) {
     const bool lone = std::ranges::none_of(keys, [&](const Key& key) {
       return key.is_required && std::ranges::count(key.when.words, word) > 0;
     });
@@ -182,14 +182,18 @@ std::vector<std::string_view> lone_words(const Keys& keys, std::string_view word
   return words;
 }
 
-Json entry(const MapList& maps, bool demands) {
-  const Keys keys = maps.append();
+// A map, or the value of its key `lone` alone; of words only those that need no other key.
+Json map_or_value(const Keys& keys, std::string_view lone, bool demands) {
   Json map = object(keys, demands);
-  if (maps.lone_key.empty()) return map;
-  const Key& lone = *find_key(keys, maps.lone_key);
-  if (std::holds_alternative<Choice>(lone.target))
-    return any_of(map, {{"enum", json_words(lone_words(keys, lone.name))}});
-  return any_of(map, schema_of(lone, demands));
+  if (lone.empty()) return map;
+  const Key& key = *find_key(keys, lone);
+  if (const auto* choice = std::get_if<Choice>(&key.target))
+    return any_of(map, {{"enum", json_words(lone_words(keys, *choice))}});
+  return any_of(map, schema_of(key, demands));
+}
+
+Json entry(const MapList& maps, bool demands) {
+  return map_or_value(maps.append(), maps.lone_key, demands);
 }
 
 Json with_default(Json schema, const Key& key, const Json& value) {
@@ -204,9 +208,7 @@ Json shape(const Key& key, bool demands) {
             return {{"enum", json_words(choice.words)}, {"default", json_word(choice.word())}};
           },
           [&](const Section& section) {
-            Json map = object(section.keys, section.is_optional || demands);
-            if (section.word_key.empty()) return map;
-            Json all = any_of(map, {{"enum", json_words(lone_words(section.keys, section.word_key))}});
+            Json all = map_or_value(section.keys, section.word_key, section.is_optional || demands);
             if (section.list) all["anyOf"].push_back(list(entry(*section.list, demands)));
             return all;
           },
@@ -245,72 +247,53 @@ class Varied {
   Varied() {
     Config config;
     add_all(describe(config), "");
-    entries_.push_back({"ranks", described(number("integer", {1, 1e6}), "MPI ranks of the case.")});
+    add("ranks", described(number("integer", {1, 1e6}), "MPI ranks of the case."));
+    settings["properties"]["name"] = described(text(), "The case's name, of which its folder has its own.");
   }
 
-  // {key: value}, and the case's name.
-  Json settings() const {
-    Json object = paths_to([](const Entry& entry) { return entry.value; });
-    object["properties"]["name"] = described(text(), "The case's name, of which its folder has its own.");
-    return object;
-  }
-  // {key: [values]}
-  Json lists() const {
-    return paths_to([](const Entry& entry) {
-      const bool is_property = entry.pattern().empty();  // defined in settings()
-      Json values =
-          list(is_property ? Json{{"$ref", fmt::format("#/definitions/case/properties/{}", entry.path)}}
-                           : entry.value);
-      values["minItems"] = 1;
-      if (entry.value.contains("description")) values["description"] = entry.value["description"];
-      return values;
-    });
-  }
+  Json settings = no_paths();  // {key: value}, and the case's name
+  Json lists = no_paths();     // {key: [values]}
 
  private:
-  struct Entry {
-    std::string path;  // "initial.#.value": '#' is any number, '*' any name
-    Json value;
+  static Json no_paths() {
+    return {{"type", "object"}, {"additionalProperties", false}, {"minProperties", 1}};
+  }
 
-    std::string pattern() const {  // empty where neither is in it
-      if (path.find_first_of("#*") == path.npos) return {};
-      std::string like;
-      for (const char c : path)
-        like += c == '.' ? R"(\.)" : c == '#' ? "(0|[1-9][0-9]*)" : c == '*' ? "[^.]+" : std::string(1, c);
-      return fmt::format("^{}$", like);
-    }
-  };
-
-  template <class Shape>
-  Json paths_to(Shape shape) const {
-    Json object = {{"type", "object"}, {"additionalProperties", false}, {"minProperties", 1}};
-    for (const Entry& entry : entries_)
-      if (const std::string pattern = entry.pattern(); pattern.empty())
-        object["properties"][entry.path] = shape(entry);
-      else
-        object["patternProperties"][pattern] = shape(entry);
-    return object;
+  // `path`: "initial.#.value", where '#' is any number, '*' any name.
+  void add(const std::string& path, const Json& value) {
+    const bool is_pattern = path.find_first_of("#*") != path.npos;
+    std::string pattern;
+    for (const char c : path)
+      pattern += c == '.' ? R"(\.)" : c == '#' ? "(0|[1-9][0-9]*)" : c == '*' ? "[^.]+" : std::string(1, c);
+    const std::string name = is_pattern ? fmt::format("^{}$", pattern) : path;
+    const char* const kind = is_pattern ? "patternProperties" : "properties";
+    Json values =
+        list(is_pattern ? value : Json{{"$ref", fmt::format("#/definitions/case/properties/{}", path)}});
+    values["minItems"] = 1;
+    if (value.contains("description")) values["description"] = value["description"];
+    settings[kind][name] = value;
+    lists[kind][name] = values;
   }
 
   void add_all(const Keys& keys, const std::string& path) {
     for (const Key& key : keys) {
       const std::string at = path_to(path, key.name);
       if (at == "output.directory" || at == "output.overwrite") continue;  // set by the study
-      if (at != "output") entries_.push_back({at, schema_of(key, true)});
+      if (at != "output") add(at, schema_of(key, true));
       if (const auto* section = std::get_if<Section>(&key.target)) {
         add_all(section->keys, at);
         if (section->list) add_entries(*section->list, at);
       } else if (const auto* maps = std::get_if<MapList>(&key.target)) {
         add_entries(*maps, at);
       } else if (const Json item = item_of(schema_of(key, true)); !item.is_null()) {
-        entries_.push_back({at + ".#", item});
+        add(at + ".#", item);
       }
     }
   }
 
   void add_entries(const MapList& maps, const std::string& at) {
     const std::string each = at + (maps.name ? ".*" : ".#");
-    entries_.push_back({each, entry(maps, true)});
+    add(each, entry(maps, true));
     add_all(maps.append(), each);
   }
 
@@ -322,8 +305,6 @@ class Varied {
         if (Json item = item_of(choice); !item.is_null()) return item;
     return nullptr;
   }
-
-  std::vector<Entry> entries_;
 };
 
 }  // namespace
@@ -338,8 +319,7 @@ std::string json_schema() {
   schema.update(object(keys, false));
   schema["allOf"].push_back({{"if", {{"not", required("study")}}}, {"then", object(keys, true)}});
   const Varied varied;
-  schema["definitions"] = {
-      {"lists", varied.lists()}, {"case", varied.settings()}, {"table", table_of_times()}};
+  schema["definitions"] = {{"lists", varied.lists}, {"case", varied.settings}, {"table", table_of_times()}};
   return schema.dump(2) + "\n";
 }
 
