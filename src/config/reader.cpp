@@ -402,36 +402,28 @@ class Reader {
                key.target);
   }
 
-  void read_named(const YamlNode& node, const MapList& list, const std::string& path) {
-    for (std::size_t i = 0; i < node.items.size(); ++i) {
-      const YamlKey& name = node.keys[i];
-      const std::string entry_path = path_to(path, name.name);
-      const auto first = std::ranges::find(node.keys, name.name, &YamlKey::name);
-      if (first != node.keys.begin() + static_cast<std::ptrdiff_t>(i)) {
-        problems_.add(name.place, entry_path, "stands twice (first {}); keep one", where(first->place));
-        continue;
-      }
-      problems_.remember(entry_path, name.place);
-      const Keys keys = list.append();
-      list.name(list.size() - 1) = name.name;
-      read_map(node.items[i], keys, entry_path, list.lone_key);
-    }
-  }
-
   void read_list(const YamlNode& node, const MapList& list, const Key& key, const std::string& path) {
     const Kind wanted = list.name ? Kind::map : Kind::list;
     if (node.kind != wanted && node.kind != Kind::null)
       return problems_.add(node.place, path, "{} stands where {} is wanted; write {}", name_of(node.kind),
                            name_of(wanted), wanted_text(key));
-    if (list.name) return read_named(node, list, path);
     if (std::holds_alternative<Section>(key.target) && node.items.empty())
       problems_.add(node.place, path, "is an empty list; write one of {} at least", list.what);
     for (std::size_t i = 0; i < node.items.size(); ++i) {
-      const std::string entry_path = fmt::format("{}.{}", path, i);
       const YamlNode& item = node.items[i];
-      problems_.remember(entry_path, item.place);
-      const bool alone = !list.lone_key.empty() && item.kind != Kind::map;
-      read_map(alone ? map_of(list.lone_key, item) : item, list.append(), entry_path, {});
+      const YamlKey name = list.name ? node.keys[i] : YamlKey{fmt::format("{}", i), item.place};
+      const std::string entry_path = path_to(path, name.name);
+      const auto first = std::ranges::find(node.keys, name.name, &YamlKey::name);
+      if (list.name && &*first != &node.keys[i]) {
+        problems_.add(name.place, entry_path, "stands twice (first {}); keep one", where(first->place));
+        continue;
+      }
+      problems_.remember(entry_path, name.place);
+      const Keys keys = list.append();
+      if (list.name) list.name(list.size() - 1) = name.name;
+      const bool alone =
+          !list.lone_key.empty() && item.kind != Kind::map && (!list.name || item.kind == Kind::scalar);
+      read_map(alone ? map_of(list.lone_key, item) : item, keys, entry_path, {});
     }
   }
 

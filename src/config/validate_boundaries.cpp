@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "config/boundary_laws.hpp"
 #include "config/grid_axes.hpp"
@@ -17,10 +18,9 @@ namespace {
 // If a law is a temperature, the centres of cells decide which cells are in its patch.
 void check_centres(const Config& config, int axis, double from, double to, const std::string& key,
                    Problems& problems) {
-  constexpr double rounding = 1e-9;  // of a cell
   const GridAxis along(config, axis);
-  const double first = std::ceil(along.in_cells(from) - 0.5 - rounding),
-               last = std::floor(along.in_cells(to) - 0.5 + rounding);
+  const double first = std::ceil(along.in_cells(from) - 0.5 - rounding_of_per_cell),
+               last = std::floor(along.in_cells(to) - 0.5 + rounding_of_per_cell);
   if (first <= last || !problems.sound({key})) return;
   const auto cell = static_cast<Index>(std::clamp(last, 0.0, static_cast<double>(along.cells() - 1)));
   problems.add(key,
@@ -60,21 +60,19 @@ void check_list(const Config& config, Face f, const std::vector<BoundaryConfig>&
 }
 
 // The centres of some cells along an axis of a face, at least one on each side of each edge of a patch.
-std::vector<double> centres_at_edges(const Config& config, Face f, int i) {
+std::set<double> centres_at_edges(const Config& config, Face f, int i) {
   const GridAxis along(config, face_axes(f)[i]);
-  std::vector<double> centres{along.centre(0)};
+  std::set<double> centres{along.centre(0)};
   const auto add = [&](double edge) {
     const Index near = along.first_centre_from(edge);
     for (Index cell = near - 1; cell <= near + 1; ++cell)
-      if (cell >= 0 && cell < along.cells()) centres.push_back(along.centre(cell));
+      if (cell >= 0 && cell < along.cells()) centres.insert(along.centre(cell));
   };
   for (const BoundaryConfig& law : boundary_of(config, f).laws) {
     if (!law.where.is_given()) continue;
     add((*law.where.from)[i]);
     add((*law.where.to)[i]);
   }
-  std::ranges::sort(centres);
-  centres.erase(std::unique(centres.begin(), centres.end()), centres.end());
   return centres;
 }
 
