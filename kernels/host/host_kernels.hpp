@@ -132,6 +132,12 @@ static inline Box share(Box whole, int thread, int threads, Index beyond = 0) {
 
 enum class Source { none, field };
 
+// Calls body.template operator()<source>().
+template <class T, class Body>
+static inline void with_source(FieldView<const T> source, const Body& body) {
+  source.empty() ? body.template operator()<Source::none>() : body.template operator()<Source::field>();
+}
+
 // Streaming stores pay off where the next sweep would not find the output in cache anyway.
 static inline Store choose_store(std::size_t bytes_of_output) {
   return 2 * bytes_of_output > last_level_cache_bytes() ? Store::streaming : Store::cached;

@@ -1,5 +1,5 @@
-// Rows of cells in a domain of several materials, cut where the classes of the cells or of their neighbours
-// change: cells between two cuts have the same coefficients and are swept in vectors.
+// Sweeps of cells of one row that have the same coefficients. In a domain of several materials rows are cut
+// where the classes of the cells or of their neighbours change.
 #pragma once
 
 #include "kernels/host/update_norm.hpp"
@@ -9,13 +9,16 @@ namespace isotherm::host {
 
 // All pointers at the first cell; near: the rows y - 1, y + 1, z - 1, z + 1.
 template <class T>
-struct MaterialRow {
+struct CellRow {
   const T *in, *near[4], *source;
   T* out;
   Index cells;
   T x_lo, x_hi;   // the cells before and after the row
   double* lanes;  // of the norm
   ReductionOp op;
+};
+template <class T>
+struct MaterialRow : CellRow<T> {
   const std::uint8_t *classes, *classes_near[4];
 };
 
@@ -53,25 +56,26 @@ ISOTHERM_INLINE InterfaceCoefficients<V> broadcast(const InterfaceCoefficients<T
   return all;
 }
 
-template <class T, class... Near>
+template <Source source, class T, class... Near>
 ISOTHERM_INLINE T updated(const Coefficients<T>& c, T s, T centre, Near... near) {
-  return stencil_update(c, centre, near..., scaled_source(c, s));
+  return stencil_update(c, centre, near..., source == Source::field ? scaled_source(c, s) : c.heat);
 }
-template <class T, class... Near>
+template <Source, class T, class... Near>
 ISOTHERM_INLINE T updated(const InterfaceCoefficients<T>& c, T s, T centre, Near... near) {
   return interface_update(c, centre, near..., s);
 }
 
-// Sweeps cells [from, to) with the coefficients `c`.
+// Sweeps cells [from, to) with the coefficients `c`, by cached stores.
 template <class Isa, Source source, Update update, template <class> class Any, class T>
-void sweep_alike(const Any<T>& c, const MaterialRow<T>& r, Index from, Index to) {
+void sweep_cells(const Any<T>& c, const CellRow<T>& r, Index from, Index to) {
   using V = Vector<Isa, T>;
   const T *const in = r.in, *const y_lo = r.near[0], *const y_hi = r.near[1], *const z_lo = r.near[2],
                  *const z_hi = r.near[3], *const s = r.source;
   T* const out = r.out;
   const auto sweep_cell = [&](Index x) ISOTHERM_INLINE_LAMBDA {
-    const T value = updated(c, source == Source::field ? s[x] : T(0), in[x], x == 0 ? r.x_lo : in[x - 1],
-                            x + 1 == r.cells ? r.x_hi : in[x + 1], y_lo[x], y_hi[x], z_lo[x], z_hi[x]);
+    const T value =
+        updated<source>(c, source == Source::field ? s[x] : T(0), in[x], x == 0 ? r.x_lo : in[x - 1],
+                        x + 1 == r.cells ? r.x_hi : in[x + 1], y_lo[x], y_hi[x], z_lo[x], z_hi[x]);
     if constexpr (update != Update::none) add_to_lane(r.op, r.lanes, x, value, in[x]);
     out[x] = value;
   };
@@ -84,9 +88,9 @@ void sweep_alike(const Any<T>& c, const MaterialRow<T>& r, Index from, Index to)
     if constexpr (update != Update::none) norm.load(r.lanes, x);
     for (; x + V::lanes <= inner; x += V::lanes) {
       const V centre = V::load(in + x);
-      const V value = updated(all, source == Source::field ? V::load(s + x) : V{}, centre,
-                              V::load(in + x - 1), V::load(in + x + 1), V::load(y_lo + x), V::load(y_hi + x),
-                              V::load(z_lo + x), V::load(z_hi + x));
+      const V value = updated<source>(all, source == Source::field ? V::load(s + x) : V{}, centre,
+                                      V::load(in + x - 1), V::load(in + x + 1), V::load(y_lo + x),
+                                      V::load(y_hi + x), V::load(z_lo + x), V::load(z_hi + x));
       norm.add(r.op, value, centre);
       V::store(out + x, value);
     }
@@ -104,8 +108,8 @@ void sweep_between_cuts(const Materials<T>& m, int sweep, const MaterialRow<T>& 
   for (int k = 0; k < 4; ++k) near[2 + k] = r.classes_near[k][at];
   bool is_among_own = true;
   for (const int other : near) is_among_own = is_among_own && other == own;
-  if (is_among_own) return sweep_alike<Isa, source, update>(m.coefficients[sweep][own], r, from, to);
-  sweep_alike<Isa, source, update>(interface_coefficients(m, own, near, sweep), r, from, to);
+  if (is_among_own) return sweep_cells<Isa, source, update>(m.coefficients[sweep][own], r, from, to);
+  sweep_cells<Isa, source, update>(interface_coefficients(m, own, near, sweep), r, from, to);
 }
 
 }  // namespace isotherm::host

@@ -59,17 +59,17 @@ struct Runs {
   double* norm[most_planes];               // the lanes of the runs' norms
   ReductionOp op;                          // of the norms
 
-  // The runs of plane p only.
-  ISOTHERM_INLINE_MEMBER Runs plane(Index p) const {
-    Runs one = *this;
-    one.in += p * pitch_z;
-    if (source) one.source += p * source_pitch_z;
-    one.out += p * out_pitch_z;
-    one.prefetch += p * pitch_z;
-    one.x_lo[0] = x_lo[p];
-    one.x_hi[0] = x_hi[p];
-    one.norm[0] = norm[p];
-    return one;
+  ISOTHERM_INLINE_MEMBER CellRow<T> of_plane(Index p) const {
+    const T* const cell = in + p * pitch_z;
+    return {cell,
+            {cell - pitch_y, cell + pitch_y, cell - pitch_z, cell + pitch_z},
+            source ? source + p * source_pitch_z : nullptr,
+            out + p * out_pitch_z,
+            cells,
+            x_lo[p],
+            x_hi[p],
+            norm[p],
+            op};
   }
 };
 
@@ -125,17 +125,10 @@ template <class Isa, Source source, Store store, Way way, Update update, int pla
   return x;
 }
 
-// Sweeps a few cells [from, to) of one plane, by cached stores: vectors, then one by one. Not inlined.
-template <class Isa, Source source, Update update, class T>
+// Sweeps a few cells [from, to) of each plane. Not inlined.
+template <class Isa, Source source, Update update, int planes, class T>
 [[gnu::noinline]] void sweep_cached(const Coefficients<T>& c, const Runs<T>& r, Index from, Index to) {
-  Index x = sweep_vectors<Isa, source, Store::cached, Way::prefetched, update, 1>(c, r, from, to);
-  for (; x < to; ++x) {
-    const T* p = r.in + x;
-    r.out[x] = stencil_update(c, p[0], x == 0 ? r.x_lo[0] : p[-1], x + 1 == r.cells ? r.x_hi[0] : p[1],
-                              p[-r.pitch_y], p[r.pitch_y], p[-r.pitch_z], p[r.pitch_z],
-                              source == Source::field ? scaled_source(c, r.source[x]) : c.heat);
-    if constexpr (update != Update::none) add_to_lane(r.op, r.norm[0], x, r.out[x], p[0]);
-  }
+  for (Index p = 0; p < planes; ++p) sweep_cells<Isa, source, update>(c, r.of_plane(p), from, to);
 }
 
 // Only whole cache lines are streamed: a line written partly by each kind of store costs more than it saves.
@@ -149,16 +142,12 @@ ISOTHERM_INLINE void sweep_runs(const Coefficients<T>& c, const Runs<T>& r) {
     end = r.cells - (cell + r.cells) % line;
   }
   if (first < end) {
-    for (Index p = 0; p < planes && first > 0; ++p) {
-      sweep_cached<Isa, source, update>(c, r.plane(p), 0, first);
-    }
+    if (first > 0) sweep_cached<Isa, source, update, planes>(c, r, 0, first);
     first = sweep_vectors<Isa, source, store, way, update, planes>(c, r, first, end);
   } else {
     first = 0;
   }
-  for (Index p = 0; p < planes && first < r.cells; ++p) {
-    sweep_cached<Isa, source, update>(c, r.plane(p), first, r.cells);
-  }
+  if (first < r.cells) sweep_cached<Isa, source, update, planes>(c, r, first, r.cells);
 }
 
 // The x neighbour of cell (x, y, z) towards a face: at a boundary, the ghost value of the boundary rule.
@@ -175,12 +164,9 @@ ISOTHERM_INLINE Index parts_of_row(Index cells, std::size_t element_bytes) {
   return 1 + (cells * static_cast<Index>(element_bytes) - 1) / row_bytes;
 }
 
-// The partial norm of part i of row (y, z).
 template <class T>
-ISOTHERM_INLINE double* partial_norm(const SweepArgs<T>& args, Index i, Index y, Index z) {
-  const Int3 n = args.region.extent();
-  const Index row = (z - args.region.lo.z) * n.y + (y - args.region.lo.y);
-  return static_cast<double*>(args.norm.scratch) + row * parts_of_row(n.x, sizeof(T)) + i;
+ISOTHERM_INLINE PartialNorms partial_norms(Box region) {
+  return {region, parts_of_row(region.extent().x, sizeof(T))};
 }
 
 // The share of one thread.
@@ -247,7 +233,8 @@ class Share {
       }
       sweep_runs<Isa, source, store, way, update, planes>(args_.c[0], runs);
       for (int p = 0; p < planes && update != Update::none; ++p)
-        *partial_norm(args_, part, y, z + p) = combined(runs.op, 0, norm[p], norm_lanes<T>);
+        *partial_norms<T>(args_.region).at(args_.norm, part, y, z + p) =
+            combined(runs.op, 0, norm[p], norm_lanes<T>);
     }
   }
 
@@ -280,12 +267,13 @@ void sweep_material_row(const Materials<T>& m, const MaterialRow<T>& row) {
 template <class Isa, Source source, Update update, class T>
 void sweep_all_materials(const SweepArgs<T>& args) {
   const Box box = args.region;
-  const Index parts = box.empty() ? 0 : parts_of_row(box.extent().x, sizeof(T));
+  if (box.empty()) return;
+  const PartialNorms norms = partial_norms<T>(box);
 #pragma omp parallel for collapse(2) schedule(static) if (box.cells() >= cells_worth_threads)
   for (Index z = box.lo.z; z < box.hi.z; ++z) {
     for (Index y = box.lo.y; y < box.hi.y; ++y) {
-      for (Index part = 0; part < parts; ++part) {
-        const Range x = part_of({box.lo.x, box.hi.x}, part, parts);
+      for (Index part = 0; part < norms.parts; ++part) {
+        const Range x = part_of({box.lo.x, box.hi.x}, part, norms.parts);
         double norm[norm_lanes<T>] = {};
         MaterialRow<T> row{};
         const auto put_near = [&]<class Cell>(Cell*(&near)[4], const FieldView<Cell>& of) {
@@ -305,16 +293,10 @@ void sweep_all_materials(const SweepArgs<T>& args) {
         row.op = args.norm.op;
         sweep_material_row<Isa, source, update>(args.materials, row);
         if (update != Update::none)
-          *partial_norm(args, part, y, z) = combined(row.op, 0, norm, norm_lanes<T>);
+          *norms.at(args.norm, part, y, z) = combined(row.op, 0, norm, norm_lanes<T>);
       }
     }
   }
-}
-
-template <class T>
-Index partial_norms(Box region) {
-  const Int3 n = region.extent();
-  return region.empty() ? 0 : parts_of_row(n.x, sizeof(T)) * n.y * n.z;
 }
 
 // Whole lines are used only with streaming stores: a field that fits the caches is not bound by memory.
@@ -335,26 +317,18 @@ void launch(const SweepArgs<T>& args, SweepPlan plan, Stream) {
   sweep_openmp<Isa>(args, plan, choose_store(static_cast<std::size_t>(args.region.cells()) * sizeof(T)));
 }
 
-template <class T>
-std::size_t norm_scratch_bytes(Box region, int) {
-  return static_cast<std::size_t>(partial_norms<T>(region)) * sizeof(double);
-}
-
 }  // namespace
 
 template <class Isa, class T>
 void sweep_openmp(const SweepArgs<T>& args, SweepPlan plan, Store store) {
   const auto tile = static_cast<Planes>(plan.tile);
   with_update(args.norm, [&]<Update update>() {
-    if (!args.materials.empty())
-      return args.source.empty() ? sweep_all_materials<Isa, Source::none, update>(args)
-                                 : sweep_all_materials<Isa, Source::field, update>(args);
-    args.source.empty() ? sweep_by<Isa, Source::none, update>(args, store, tile)
-                        : sweep_by<Isa, Source::field, update>(args, store, tile);
+    with_source(args.source, [&]<Source source>() {
+      args.materials.empty() ? sweep_by<Isa, source, update>(args, store, tile)
+                             : sweep_all_materials<Isa, source, update>(args);
+    });
   });
-  if (args.norm.result) {
-    finish_norm(args.norm, static_cast<const double*>(args.norm.scratch), partial_norms<T>(args.region));
-  }
+  partial_norms<T>(args.region).finish(args.norm);
 }
 
 template <class Isa, class T>
@@ -362,7 +336,7 @@ void stencil_openmp(StencilKernel<T>& kernel) {
   kernel.launch = launch<Isa, T>;
   kernel.own_boundaries = {true, false, false};
   kernel.tiles = tiles;
-  kernel.norm_scratch_bytes = norm_scratch_bytes<T>;
+  kernel.norm_scratch_bytes = [](Box region, int) { return partial_norms<T>(region).bytes(); };
   kernel.sweeps_materials = true;
   kernel.calls_ghost = true;
 }

@@ -74,18 +74,20 @@ struct Pass {
   ISOTHERM_INLINE_MEMBER const T* run(int r) const { return in[1 + r % planes] + r / planes * in_pitch; }
   ISOTHERM_INLINE_MEMBER T x_lo(int r) const { return ends[0].beyond(r, run(r)[0], run(r) - 1); }
   ISOTHERM_INLINE_MEMBER T x_hi(int r) const { return ends[1].beyond(r, run(r)[cells - 1], run(r) + cells); }
-  ISOTHERM_INLINE_MEMBER MaterialRow<T> material_row(int r, double* lanes) const {
+  ISOTHERM_INLINE_MEMBER CellRow<T> row(int r, double* lanes) const {
     const int p = r % planes, i = r / planes;
     const T *const lower = in[p] + i * in_pitch, *const upper = in[p + 2] + i * in_pitch;
-    return {run(r),
-            {run(r) - in_pitch, run(r) + in_pitch, lower, upper},
-            source[r],
-            out[r],
-            cells,
-            x_lo(r),
-            x_hi(r),
-            lanes,
-            op,
+    return {
+        run(r),    {run(r) - in_pitch, run(r) + in_pitch, lower, upper},
+        source[r], out[r],
+        cells,     x_lo(r),
+        x_hi(r),   lanes,
+        op,
+    };
+  }
+  ISOTHERM_INLINE_MEMBER MaterialRow<T> material_row(int r, double* lanes) const {
+    const int p = r % planes, i = r / planes;
+    return {row(r, lanes),
             classes[p + 1][i + 1],
             {classes[p + 1][i], classes[p + 1][i + 2], classes[p][i + 1], classes[p + 2][i + 1]}};
   }
@@ -167,22 +169,11 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
   return x;
 }
 
-// ... and one by one.
+// ... and a few cells by cached stores.
 template <class Isa, Source source, Update update, int rows, class T>
-void sweep_cells(const Coefficients<T>& c, const Pass<T>& pass, Lanes<T>& lanes, Index from, Index to) {
-  for (int r = 0; r < rows * planes; ++r) {
-    const Index row = r / planes * pass.in_pitch;
-    const T *const in = pass.run(r), *const z_lo = pass.in[r % planes] + row,
-                   *const z_hi = pass.in[r % planes + 2] + row;
-    for (Index x = from; x < to; ++x) {
-      const T value = stencil_update(c, in[x], x == 0 ? pass.x_lo(r) : in[x - 1],
-                                     x + 1 == pass.cells ? pass.x_hi(r) : in[x + 1], in[x - pass.in_pitch],
-                                     in[x + pass.in_pitch], z_lo[x], z_hi[x],
-                                     source == Source::field ? scaled_source(c, pass.source[r][x]) : c.heat);
-      pass.out[r][x] = value;
-      if constexpr (update != Update::none) add_to_lane(pass.op, lanes.of[r], x, value, in[x]);
-    }
-  }
+void sweep_cached(const Coefficients<T>& c, const Pass<T>& pass, Lanes<T>& lanes, Index from, Index to) {
+  for (int r = 0; r < rows * planes; ++r)
+    sweep_cells<Isa, source, update>(c, pass.row(r, lanes.of[r]), from, to);
 }
 
 template <class Isa, Update update, int rows, class T>
@@ -198,14 +189,14 @@ void sweep_alike(const Coefficients<T>& c, const Pass<T>& pass) {
   const Index cell = static_cast<Index>(reinterpret_cast<std::uintptr_t>(pass.out[0]) / sizeof(T));
   const Index first = smaller(pass.cells, (line - cell % line) % line);
   Lanes<T> lanes = {};
-  if (first > 0) sweep_cells<Isa, source, update, rows>(c, pass, lanes, 0, first);
+  if (first > 0) sweep_cached<Isa, source, update, rows>(c, pass, lanes, 0, first);
   Index x = first;
   if constexpr (store == Store::streaming) {
     const Index end = pass.cells - (cell + pass.cells) % line;
     x = sweep_vectors<Isa, source, Store::streaming, update, way, rows>(c, pass, lanes, x, end);
   }
   x = sweep_vectors<Isa, source, Store::cached, update, way, rows>(c, pass, lanes, x, pass.cells);
-  if (x < pass.cells) sweep_cells<Isa, source, update, rows>(c, pass, lanes, x, pass.cells);
+  if (x < pass.cells) sweep_cached<Isa, source, update, rows>(c, pass, lanes, x, pass.cells);
   put_norms<Isa, update, rows>(pass, lanes);
 }
 
@@ -231,7 +222,7 @@ const Coefficients<T>* sweep_materials(const Materials<T>& m, int sweep, const P
       const Coefficients<T>& c = m.coefficients[sweep][own];
       if (from == 0 && to == pass.cells) return &c;
       const Index x = sweep_vectors<Isa, source, Store::cached, update, way, rows>(c, pass, lanes, from, to);
-      sweep_cells<Isa, source, update, rows>(c, pass, lanes, x, to);
+      sweep_cached<Isa, source, update, rows>(c, pass, lanes, x, to);
     } else {
       for (int r = 0; r < rows * planes; ++r)
         sweep_between_cuts<Isa, source, update>(m, sweep, pass.material_row(r, lanes.of[r]), from, to, at);
@@ -252,15 +243,6 @@ void sweep_pass(const SweepArgs<T>& args, int sweep, const Pass<T>& pass) {
 template <class T>
 using SweepPass = void (*)(const SweepArgs<T>&, int sweep, const Pass<T>&);
 
-template <class Isa, Update update, Way way, int rows, class T>
-SweepPass<T> pick_by_store(Source source, Store store) {
-  if (source == Source::none)
-    return store == Store::cached ? &sweep_pass<Isa, Source::none, Store::cached, update, way, rows, T>
-                                  : &sweep_pass<Isa, Source::none, Store::streaming, update, way, rows, T>;
-  return store == Store::cached ? &sweep_pass<Isa, Source::field, Store::cached, update, way, rows, T>
-                                : &sweep_pass<Isa, Source::field, Store::streaming, update, way, rows, T>;
-}
-
 // The functions of the last level and of those before it, which have no norm and use cached stores.
 template <class T>
 struct Passes {
@@ -268,10 +250,13 @@ struct Passes {
 };
 template <class Isa, Way way, int rows, class T>
 Passes<T> pick(const SweepArgs<T>& args, Store store) {
-  const Source source = args.source.empty() ? Source::none : Source::field;
-  Passes<T> picked{pick_by_store<Isa, Update::none, way, rows, T>(source, Store::cached), nullptr};
-  with_update(args.norm, [&]<Update update>() {
-    picked.last = pick_by_store<Isa, update, way, rows, T>(source, store);
+  Passes<T> picked;
+  with_source(args.source, [&]<Source source>() {
+    picked.inner = sweep_pass<Isa, source, Store::cached, Update::none, way, rows, T>;
+    with_update(args.norm, [&]<Update update>() {
+      picked.last = store == Store::cached ? sweep_pass<Isa, source, Store::cached, update, way, rows, T>
+                                           : sweep_pass<Isa, source, Store::streaming, update, way, rows, T>;
+    });
   });
   return picked;
 }
@@ -325,20 +310,20 @@ ISOTHERM_INLINE Index tile_elements(const Cut& cut, Index rows) {
   return all * queue_pitch<T>(cut) + line_elements(sizeof(T));
 }
 
-// `part`: the number of the tile's columns. Each row of args.region has `parts` partial norms.
+// `part`: the number of the tile's columns, of which each row has a norm in `norms`.
 template <class Isa, int rows, class T>
 class Tile {
  public:
-  Tile(const SweepArgs<T>& args, const Passes<T>& passes, const Cut& cut, Box box, Index part, Index parts,
-       T* scratch)
+  Tile(const SweepArgs<T>& args, const Passes<T>& passes, const Cut& cut, Box box, Index part,
+       const PartialNorms& norms, T* scratch)
       : args_(args),
         passes_(passes),
         time_block_(cut.time_block),
         box_(box),
         field_(args.boundaries.widened(box, cut.time_block, args.in.extent)),
         part_(part),
-        parts_(parts),
         pitch_(queue_pitch<T>(cut)),
+        norms_(norms),
         copy_(scratch + line),
         nowhere_(copy_ + copied_rows * pitch_) {
     T* memory = nowhere_ + pitch_;
@@ -432,7 +417,7 @@ class Tile {
       pass.out[r] = nowhere_ + place_in_line(&args_.out(x, y, z));
     } else {
       pass.out[r] = &args_.out(x, y, z);
-      if (args_.norm.result) pass.norm[r] = partial_norm(y, z);
+      if (args_.norm.result) pass.norm[r] = norms_.at(args_.norm, part_, y, z);
     }
   }
 
@@ -555,18 +540,12 @@ class Tile {
     return &args_.in(lo_, y, z);
   }
 
-  // The partial norm of this part of row (y, z).
-  double* partial_norm(Index y, Index z) const {
-    const Box& all = args_.region;
-    return static_cast<double*>(args_.norm.scratch) +
-           ((z - all.lo.z) * all.extent().y + (y - all.lo.y)) * parts_ + part_;
-  }
-
   const SweepArgs<T>& args_;
   Passes<T> passes_;
   int time_block_;
   Box box_, field_;  // cells that are swept; cells of `in` that are read
-  Index part_, parts_, pitch_;
+  Index part_, pitch_;
+  PartialNorms norms_;
   T *copy_, *nowhere_;
   Level levels_[1 + max_time_block];
   Index lo_, hi_;  // along x, of the levels before the last
@@ -590,6 +569,10 @@ constexpr Index least_rows = 8;  // of a tile: with fewer, its margins cost more
 template <class T>
 ISOTHERM_INLINE Index parts_of(Box region) {
   return 1 + (region.extent().x * static_cast<Index>(sizeof(T)) - 1) / run_bytes;
+}
+template <class T>
+ISOTHERM_INLINE PartialNorms partial_norms(Box region) {
+  return {region, parts_of<T>(region)};
 }
 // Columns begin at cache lines.
 template <class T>
@@ -658,13 +641,13 @@ void sweep_share(const SweepArgs<T>& args, const Passes<T>& passes, const Cut& c
   const Index n_y = mine.extent().y, tiles_y = (n_y + cut.most_rows - 1) / cut.most_rows;
   const Index tile_rows =
       smaller(cut.most_rows, rounded_down((n_y + tiles_y - 1) / tiles_y + rows - 1, rows));
-  const Index parts = parts_of<T>(args.region);
+  const PartialNorms norms = partial_norms<T>(args.region);
   for (Index lo = mine.lo.y; lo < mine.hi.y; lo += tile_rows) {
     const Range y{lo, smaller(lo + tile_rows, mine.hi.y)};
-    for (Index i = 0; i < parts; ++i) {
+    for (Index i = 0; i < norms.parts; ++i) {
       const Range x = columns_of<T>(args.region, i);
       const Box tile{{x.lo, y.lo, mine.lo.z}, {x.hi, y.hi, mine.hi.z}};
-      Tile<Isa, rows, T>(args, passes, cut, tile, i, parts, scratch).sweep();
+      Tile<Isa, rows, T>(args, passes, cut, tile, i, norms, scratch).sweep();
     }
   }
   stream_fence();
@@ -693,12 +676,6 @@ void launch(const SweepArgs<T>& args, SweepPlan plan, Stream) {
 }
 
 template <class T>
-std::size_t norm_scratch_bytes(Box region, int) {
-  const Int3 n = region.extent();
-  return region.empty() ? 0 : static_cast<std::size_t>(parts_of<T>(region) * n.y * n.z) * sizeof(double);
-}
-
-template <class T>
 std::size_t queue_bytes(Box region, SweepPlan plan) {
   if (region.empty()) return 0;
   const int threads = threads_of(region, plan.time_block);
@@ -720,9 +697,7 @@ void sweep_temporal_openmp(const SweepArgs<T>& args, SweepPlan plan, Store store
                                         : sweep_all<Isa, wide, 2, T>;
     sweep(args, plan.time_block, store, tile_bytes);
   }
-  if (!args.norm.result) return;
-  finish_norm(args.norm, static_cast<const double*>(args.norm.scratch),
-              static_cast<Index>(norm_scratch_bytes<T>(args.region, plan.tile) / sizeof(double)));
+  partial_norms<T>(args.region).finish(args.norm);
 }
 
 template <class Isa, class T>
@@ -731,7 +706,7 @@ void stencil_temporal_openmp(StencilKernel<T>& kernel) {
   kernel.max_time_block = max_time_block;
   kernel.own_boundaries = {true, true, true};
   kernel.tiles = tiles;
-  kernel.norm_scratch_bytes = norm_scratch_bytes<T>;
+  kernel.norm_scratch_bytes = [](Box region, int) { return partial_norms<T>(region).bytes(); };
   kernel.memory = &launch_memory<T>;
   kernel.sweeps_materials = true;
 }

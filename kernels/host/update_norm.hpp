@@ -127,4 +127,24 @@ static inline void finish_norm(const UpdateNorm& norm, const double* partials, I
   *norm.result = combined(norm.op, norm.accumulate ? *norm.result : 0.0, partials, count);
 }
 
+// The partial norms of the rows of a region, in the norm's scratch. Each row has `parts`.
+struct PartialNorms {
+  Box region;
+  Index parts;
+
+  ISOTHERM_INLINE_MEMBER Index count() const {
+    return region.empty() ? 0 : parts * region.extent().y * region.extent().z;
+  }
+  ISOTHERM_INLINE_MEMBER std::size_t bytes() const {
+    return static_cast<std::size_t>(count()) * sizeof(double);
+  }
+  ISOTHERM_INLINE_MEMBER double* at(const UpdateNorm& norm, Index part, Index y, Index z) const {
+    const Index row = (z - region.lo.z) * region.extent().y + (y - region.lo.y);
+    return static_cast<double*>(norm.scratch) + row * parts + part;
+  }
+  ISOTHERM_INLINE_MEMBER void finish(const UpdateNorm& norm) const {
+    if (norm.result) finish_norm(norm, static_cast<const double*>(norm.scratch), count());
+  }
+};
+
 }  // namespace isotherm::host
