@@ -95,15 +95,15 @@ class MaterialCells {
       : device_(device),
         all_(material_classes(config)),
         classes_(device, subdomain.extent(), ghosts),
-        counts_(config.materials.size() + 1),
-        class_counts_(all_.count()) {
-    const bool on_host = device.backend() == Backend::host;
-    if (on_host) {
-      assign_classes(config, all_, subdomain, classes_.view(), counts_, class_counts_);
+        counts_{std::vector<std::int64_t>(config.materials.size() + 1),
+                std::vector<std::int64_t>(all_.count())} {
+    RegionMaterials regions(config);
+    if (device.backend() == Backend::host) {
+      assign_classes(regions, all_, subdomain, classes_.view(), &counts_);
     } else {
       host_ = make_host_device(device.row_alignment());
       host_copy_.emplace(*host_, subdomain.extent(), ghosts);
-      assign_classes(config, all_, subdomain, host_copy_->view(), counts_, class_counts_);
+      assign_classes(regions, all_, subdomain, host_copy_->view(), &counts_);
       const Owned<Stream> stream = own_stream(device, Priority::normal);
       device.copy(classes_.data(), host_copy_->data(), host_copy_->bytes(), stream);
       device.synchronize(stream.get());
@@ -156,8 +156,8 @@ class MaterialCells {
     return materials;
   }
   // Of this subdomain, by number of the class or material.
-  const std::vector<std::int64_t>& cells_of_class() const { return class_counts_; }
-  const std::vector<std::int64_t>& cells_of_material() const { return counts_; }
+  const std::vector<std::int64_t>& cells_of_class() const { return counts_.of_class; }
+  const std::vector<std::int64_t>& cells_of_material() const { return counts_.of_material; }
   const MaterialClasses& classes() const { return all_; }
   bool has_void() const { return tables_.held != nullptr; }
   // Weights by class for sums over cells, as Materials::heat. They are 0 for voids; for others body() has the
@@ -222,7 +222,7 @@ class MaterialCells {
   std::unique_ptr<Device> host_;                  // on a GPU; it allocates host_copy_
   std::optional<Field<std::uint8_t>> host_copy_;  // on a GPU with voids: classes_ in host memory
   FieldView<const std::uint8_t> host_classes_;
-  std::vector<std::int64_t> counts_, class_counts_;
+  CellCounts counts_;
   std::optional<MixedCellTables<T>> mixed_;  // on a GPU, like between_
   std::vector<Field<T>> between_;
   Buffer conductance_, capacity_, heat_, body_, is_body_, held_, coefficients_, steps_;

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -493,39 +494,44 @@ class RegionChecks {
 
 }  // namespace
 
-void assign_classes(const Config& config, const MaterialClasses& all, Box subdomain,
-                    FieldView<std::uint8_t> classes, std::vector<std::int64_t>& of_material,
-                    std::vector<std::int64_t>& of_class) {
-  RegionMaterials regions(config);
+void assign_classes(RegionMaterials& regions, const MaterialClasses& all, Box cells,
+                    FieldView<std::uint8_t> classes, CellCounts* counts) {
   const Box box = classes.padded();
-  regions.load(box.shifted(subdomain.lo));
+  regions.load(box.shifted(cells.lo));
+  const auto size_number = [&](int axis, Index i) {
+    return all.size_number(axis, regions.inside(axis, cells.lo[axis] + i));
+  };
   std::vector<std::size_t> size_along_x;
-  for (Index x = box.lo.x; x < box.hi.x; ++x)
-    size_along_x.push_back(all.size_number(0, regions.inside(0, subdomain.lo.x + x)));
+  for (Index x = box.lo.x; x < box.hi.x; ++x) size_along_x.push_back(size_number(0, x));
+  const std::size_t nx = all.sizes[0], ny = all.sizes[1], of_material = nx * ny * all.sizes[2];
+  const auto last = static_cast<std::uint8_t>(all.of_material.size() / of_material - 1);
 #pragma omp parallel
   {
     std::vector<std::uint8_t> row(box.extent().x);
-    std::vector<std::int64_t> counts(of_material.size()), class_counts(of_class.size());
-#pragma omp for schedule(static)
+    std::array<std::int64_t, 256> with_material{}, with_class{};
+#pragma omp for collapse(2) schedule(static)
     for (Index z = box.lo.z; z < box.hi.z; ++z) {
       for (Index y = box.lo.y; y < box.hi.y; ++y) {
-        regions.row(subdomain.lo.x + box.lo.x, subdomain.lo.y + y, subdomain.lo.z + z, row);
-        const std::size_t of_y = all.size_number(1, regions.inside(1, subdomain.lo.y + y)),
-                          of_z = all.size_number(2, regions.inside(2, subdomain.lo.z + z));
-        const bool counted = y >= 0 && y < classes.extent.y && z >= 0 && z < classes.extent.z;
-        for (Index x = box.lo.x; x < box.hi.x; ++x) {
-          const std::uint8_t material = row[x - box.lo.x];
-          classes(x, y, z) = all.of_sizes(material, {size_along_x[x - box.lo.x], of_y, of_z});
-          if (!counted || x < 0 || x >= classes.extent.x) continue;
-          ++counts[material];
-          ++class_counts[classes(x, y, z)];
+        regions.row(cells.lo.x + box.lo.x, cells.lo.y + y, cells.lo.z + z, row);
+        const std::uint8_t* const of_row =
+            &all.of_material[(size_number(2, z) * ny + size_number(1, y)) * nx];
+        std::uint8_t* const to = &classes(box.lo.x, y, z);
+        for (std::size_t x = 0; x < row.size(); ++x)
+          to[x] = of_row[std::min(row[x], last) * of_material + size_along_x[x]];
+        if (!counts || !classes.interior().contains({0, y, z})) continue;
+        for (Index x = 0; x < classes.extent.x; ++x) {
+          ++with_material[row[x - box.lo.x]];
+          ++with_class[classes(x, y, z)];
         }
       }
     }
 #pragma omp critical(isotherm_assign_classes)
-    {
-      for (std::size_t i = 0; i < counts.size(); ++i) of_material[i] += counts[i];
-      for (std::size_t i = 0; i < class_counts.size(); ++i) of_class[i] += class_counts[i];
+    if (counts) {
+      const auto add = [](std::vector<std::int64_t>& to, const auto& mine) {
+        std::ranges::transform(to, mine, to.begin(), std::plus());
+      };
+      add(counts->of_material, with_material);
+      add(counts->of_class, with_class);
     }
   }
 }

@@ -56,11 +56,15 @@ class RegionMaterials {
   Box loaded_;
 };
 
-// Stores the classes of the cells of a subdomain and its ghosts, in host memory, and adds the number of cells
-// of the subdomain of each material and class.
-void assign_classes(const Config& config, const MaterialClasses& all, Box subdomain,
-                    FieldView<std::uint8_t> classes, std::vector<std::int64_t>& of_material,
-                    std::vector<std::int64_t>& of_class);
+// The number of cells of each material and class.
+struct CellCounts {
+  std::vector<std::int64_t> of_material, of_class;
+};
+// Stores the classes of the cells of a part of the domain and its ghosts, in host memory, and adds the cells
+// of the part to `counts`, if there are any. A cell without a material, which the checks report, has the
+// class of the last one.
+void assign_classes(RegionMaterials& regions, const MaterialClasses& all, Box cells,
+                    FieldView<std::uint8_t> classes, CellCounts* counts = nullptr);
 // Stores the ambient temperature, or NaN, in cells of voids of a field in host memory, whose first cell is
 // cell `lo` of `classes`.
 template <class T>

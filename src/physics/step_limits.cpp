@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "config/boundary_laws.hpp"
@@ -141,86 +140,13 @@ class FaceSums {
   std::array<OfAxis, 3> axes_;
 };
 
-// Keeps the classes of three planes of cells, with one more cell on each side.
-class ClassPlanes {
- public:
-  ClassPlanes(const Config& config, const MaterialClasses& all, Box cells)
-      : all_(all),
-        regions_(config),
-        box_(cells.grown(1)),
-        last_material_(static_cast<std::uint8_t>(config.materials.size())) {
-    for (Index x = box_.lo.x; x < box_.hi.x; ++x)
-      size_along_x_.push_back(static_cast<std::uint8_t>(all.size_number(0, regions_.inside(0, x))));
-    for (Plane& plane : planes_) plane.classes.resize(box_.extent().x * box_.extent().y);
-  }
-
-  // Does a plane of the domain, with the planes on both sides, equal the one before?
-  bool repeats(Index z, Index count) const {
-    if (z < 2 || z + 1 >= count) return false;
-    for (Index i = z - 1; i <= z + 1; ++i)
-      if (!regions_.repeats(i) || all_.size_number(2, i) != all_.size_number(2, i - 1)) return false;
-    return true;
-  }
-  void hold(Index z) {
-    for (Index i = z - 1; i <= z + 1; ++i)
-      if (plane(i).z != i) fill(plane(i), i);
-  }
-  const std::uint8_t* row(Index y, Index z) const {  // from x = 0 on
-    return &plane(z).classes[box_.extent().x * (y - box_.lo.y) - box_.lo.x];
-  }
-
- private:
-  struct Plane {
-    Index z = -2;
-    std::vector<std::uint8_t> classes;
-  };
-  Plane& plane(Index z) { return planes_[static_cast<std::size_t>((z + 3) % 3)]; }
-  const Plane& plane(Index z) const { return planes_[static_cast<std::size_t>((z + 3) % 3)]; }
-
-  void fill(Plane& plane, Index z) {
-    constexpr Index cells_of_load = Index{8} << 20;
-    if (z >= loaded_to_) {
-      loaded_to_ = std::min(box_.hi.z, z + std::max<Index>(1, cells_of_load / std::ssize(plane.classes)));
-      Box slab = box_;
-      slab.lo.z = z;
-      slab.hi.z = loaded_to_;
-      regions_.load(slab);
-    }
-    plane.z = z;
-    const Index width = box_.extent().x;
-    const std::size_t of_z = all_.size_number(2, regions_.inside(2, z));
-    const std::size_t nx = all_.sizes[0], ny = all_.sizes[1], nz = all_.sizes[2];
-#pragma omp parallel for schedule(static)
-    for (Index y = box_.lo.y; y < box_.hi.y; ++y) {
-      const std::span row(&plane.classes[width * (y - box_.lo.y)], static_cast<std::size_t>(width));
-      regions_.row(box_.lo.x, y, z, row);
-      const std::size_t of_y = all_.size_number(1, regions_.inside(1, y));
-      const std::uint8_t* const of_material = &all_.of_material[(of_z * ny + of_y) * nx];
-      for (std::size_t x = 0; x < row.size(); ++x)  // a cell without a material is reported by the checks
-        row[x] = of_material[std::min(row[x], last_material_) * (nx * ny * nz) + size_along_x_[x]];
-    }
-  }
-
-  const MaterialClasses& all_;
-  RegionMaterials regions_;
-  Box box_;
-  std::uint8_t last_material_;
-  std::vector<std::uint8_t> size_along_x_;
-  Index loaded_to_ = -2;
-  std::array<Plane, 3> planes_;
-};
-
 // Skips eight cells whose neighbourhoods equal those of the eight cells before them: they add nothing.
-void add_row(const FaceSums& sums, const ClassPlanes& planes, Int3 at, Int3 cells, LargestSums& largest) {
+void add_row(const FaceSums& sums, FieldView<const std::uint8_t> classes, Box slab, Int3 at, Int3 cells,
+             LargestSums& largest) {
   constexpr std::size_t eight = sizeof(std::uint64_t);
-  const std::uint8_t* const own = planes.row(at.y, at.z);
-  const std::array rows{own,
-                        own - 1,
-                        own + 1,
-                        planes.row(at.y - 1, at.z),
-                        planes.row(at.y + 1, at.z),
-                        planes.row(at.y, at.z - 1),
-                        planes.row(at.y, at.z + 1)};
+  const std::uint8_t* const own = &classes(at - slab.lo);
+  const Index py = classes.pitch_y, pz = classes.pitch_z;
+  const std::array rows{own, own - 1, own + 1, own - py, own + py, own - pz, own + pz};
   const auto at_x = [&](Index x) {
     Neighbourhood cell{own[x], {}};
     for (std::size_t f = 0; f < face_count; ++f) cell.beyond[f] = rows[f + 1][x];
@@ -246,25 +172,47 @@ void add_row(const FaceSums& sums, const ClassPlanes& planes, Int3 at, Int3 cell
   for (; x < cells.x; ++x) add(x);
 }
 
+// `classes`: those of the slab, with one more cell on each side.
+void add_slab(const FaceSums& sums, FieldView<const std::uint8_t> classes, Box slab, Int3 cells,
+              LargestSums& largest) {
+#pragma omp parallel
+  {
+    LargestSums mine(largest.stable.size());
+#pragma omp for collapse(2) schedule(static) nowait
+    for (Index z = slab.lo.z; z < slab.hi.z; ++z)
+      for (Index y = slab.lo.y; y < slab.hi.y; ++y) add_row(sums, classes, slab, {0, y, z}, cells, mine);
+#pragma omp critical(isotherm_step_limits)
+    largest.add(mine);
+  }
+}
+
+// Does a plane of the domain, with the planes on both sides, equal the one before?
+bool repeats(const RegionMaterials& regions, const MaterialClasses& all, Index z, Index count) {
+  if (z < 2 || z + 1 >= count) return false;
+  for (Index i = z - 1; i <= z + 1; ++i)
+    if (!regions.repeats(i) || all.size_number(2, i) != all.size_number(2, i - 1)) return false;
+  return true;
+}
+
 }  // namespace
 
 StepLimits step_limits_of(const Config& config, Box cells) {
+  constexpr Index cells_of_slab = Index{32} << 20;
   const MaterialClasses all = material_classes(config);
   const FaceSums sums(config, all);
   LargestSums largest(all.count());
-  ClassPlanes planes(config, all, cells);
-  for (Index z = cells.lo.z; z < cells.hi.z; ++z) {
-    if (planes.repeats(z, config.grid.cells.z)) continue;
-    planes.hold(z);
-#pragma omp parallel
-    {
-      LargestSums mine(all.count());
-#pragma omp for schedule(static) nowait
-      for (Index y = cells.lo.y; y < cells.hi.y; ++y)
-        add_row(sums, planes, {0, y, z}, config.grid.cells, mine);
-#pragma omp critical(isotherm_step_limits)
-      largest.add(mine);
-    }
+  RegionMaterials regions(config);
+  const Int3 domain = config.grid.cells, n = cells.grown(1).extent();
+  const Index most_planes = std::max<Index>(1, cells_of_slab / (n.x * n.y));
+  for (Box slab = cells; slab.lo.z < cells.hi.z; slab.lo.z = slab.hi.z) {
+    slab.hi.z = slab.lo.z + 1;
+    if (repeats(regions, all, slab.lo.z, domain.z)) continue;
+    const Index end = std::min(cells.hi.z, slab.lo.z + most_planes);
+    while (slab.hi.z < end && !repeats(regions, all, slab.hi.z, domain.z)) ++slab.hi.z;
+    std::vector<std::uint8_t> memory(slab.grown(1).cells());
+    const FieldView<std::uint8_t> classes{&memory[1 + n.x * (1 + n.y)], n.x, n.x * n.y, slab.extent(), 1};
+    assign_classes(regions, all, slab, classes);
+    add_slab(sums, classes, slab, domain, largest);
   }
   StepLimits limits;
   for (std::size_t i = 0; i < all.count(); ++i) {
