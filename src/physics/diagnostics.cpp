@@ -112,15 +112,6 @@ void check_balance(const Config& config, const HeatTotals& whole_domain) {
                      std::abs(net), net > 0 ? "enters" : "leaves", net > 0 ? "leaves" : "enters");
 }
 
-template <class T>
-void shift(FieldView<T> field, double by) {
-  for_each_cell(field.interior(),
-                [&](Int3 cell) { field(cell) = static_cast<T>(static_cast<double>(field(cell)) + by); });
-}
-
-template void shift(FieldView<float>, double);
-template void shift(FieldView<double>, double);
-
 void TemperatureExtremes::add(const TemperatureExtremes& other) {
   nan_cells += other.nan_cells;
   first_nan = std::min(first_nan, other.first_nan);

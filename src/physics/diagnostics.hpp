@@ -37,10 +37,6 @@ HeatTotals heat_balance(const Config& config, Box subdomain, const std::array<bo
 // Throws Error(deck) if the net heat is more than 1e-9 of the gross heat.
 void check_balance(const Config& config, const HeatTotals& whole_domain);
 
-// Adds `by` kelvin to every interior cell, in fp64, rounded to T.
-template <class T>
-void shift(FieldView<T> field, double by);
-
 // A temperature and the number of its cell in the grid of the run, x fastest.
 struct NumberedTemperature {
   static constexpr Index no_cell = std::numeric_limits<Index>::max();

@@ -7,7 +7,6 @@
 #include "core/all_or_throw.hpp"
 #include "core/trace.hpp"
 #include "physics/cells.hpp"
-#include "physics/diagnostics.hpp"
 #include "physics/formula_values.hpp"
 #include "physics/operator.hpp"
 #include "solver/kernel_choice.hpp"
@@ -211,7 +210,9 @@ void Level<T>::initialise() {
       const RegionValues region_values(config_, config_.initial, "initial");
       const MakePlanes<T> make = [&](Box cells, FieldView<T> view, Index) {
         region_values.apply(1.0, cells, view);
-        if (shift_by) shift<T>(view, *shift_by);
+        if (!shift_by) return;
+        for_each_cell(view.interior(),
+                      [&](Int3 cell) { view(cell) = static_cast<T>(view(cell) + *shift_by); });
       };
       fill_from_host<T>(current_, subdomain_, device_, compute_, make,
                         std::bind_front(&RegionValues::repeated_until, &region_values));
