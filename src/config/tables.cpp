@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <span>
 
@@ -231,10 +230,18 @@ YamlNode power_of(const PlannedBlock& block, const YamlNode& plan, const std::st
   return table;
 }
 
+// Rejects a map that stands in place of a value and has a key twice.
+void check_repeats(const YamlNode& map) {
+  for (std::size_t i = 0; i < map.keys.size(); ++i)
+    if (const std::string& name = map.keys[i].name; map.find(name) != &map.items[i])
+      fail("'{}' stands twice; keep one", printable(name));
+}
+
 void check_plan(const YamlNode& source, const YamlNode& plan) {
   const YamlNode* const shape = source.find("shape");
   if (!shape || shape->text != "box") fail("a floor plan lies in a box; write shape: box");
   constexpr std::array<std::string_view, 4> keys{"floorplan", "trace", "time", "interpolation"};
+  check_repeats(plan);
   for (std::size_t i = 0; i < plan.keys.size(); ++i)
     if (std::ranges::count(keys, plan.keys[i].name) == 0 || plan.items[i].kind != YamlNode::Kind::scalar)
       fail("'{}' is no part of a floor plan; write {}, each with a word", printable(plan.keys[i].name),
@@ -283,6 +290,7 @@ Expression read_table(const YamlNode& node, const std::string& folder) {
   std::string time, column, interpolation = "linear";
   const std::map<std::string_view, std::string*> texts{
       {"time", &time}, {"column", &column}, {"interpolation", &interpolation}};
+  check_repeats(node);
   for (std::size_t i = 0; i < node.keys.size(); ++i) {
     const std::string& name = node.keys[i].name;
     if (name == "table") continue;

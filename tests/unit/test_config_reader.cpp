@@ -726,6 +726,7 @@ TEST(ConfigTable, WhatIsWrongIsNamed) {
   expect("{table: none.csv}", "a file needs the names of its columns");
   expect("{table: [[0, 1]], interpolation: cubic}", "interpolation 'cubic' is unknown");
   expect("{tabel: [[0, 1]]}", "'tabel' is no part of a table");
+  expect("{table: [[0, 1]], table: [[0, 2]]}", "'table' stands twice; keep one");
   expect_says(problems(base + "sources: [{shape: double_ellipsoid, value: 1, centre: [0, 0, 0], front: 1, "
                               "rear: 1, half_width: 1, depth: 1}]\n")
                   .first,
