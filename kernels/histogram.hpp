@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 
 #include "core/field_view.hpp"
 #include "core/stream.hpp"

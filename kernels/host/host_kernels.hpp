@@ -5,7 +5,6 @@
 // CheckSymbols.cmake checks this.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 

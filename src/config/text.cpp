@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
-#include <sstream>
 #include <vector>
 
 #include "core/text.hpp"

@@ -5,7 +5,6 @@
 #include <functional>
 #include <limits>
 #include <numbers>
-#include <vector>
 
 #include "config/boundary_laws.hpp"
 #include "physics/cells.hpp"

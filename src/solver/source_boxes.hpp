@@ -5,7 +5,6 @@
 // per sweep; the last sweep stores its region in the field. So all cells have the bits of single sweeps.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <span>
 #include <utility>

@@ -1,6 +1,5 @@
 // Every stencil kernel gives the bits of the formula, cell by cell, and writes nothing outside its region.
 #include <array>
-#include <cmath>
 #include <vector>
 
 #include "kernels/face_copy.hpp"

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
