@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/hdf5_file.hpp"
 #include "core/watchdog.hpp"
+#include "grid/slabs.hpp"
 
 namespace isotherm {
 namespace {
@@ -199,22 +200,23 @@ std::int64_t DatasetReader::stored_bytes() const {
 }
 
 template <class T>
-void DatasetReader::read(Box box, T* dense) const {
+void DatasetReader::read(Box box, FieldView<T> cells) const {
   if (box.empty()) return;
   const hid_t dataset = opened_->dataset.get();
   Watchdog watchdog(io_timeout(), place_, "reading cells");
   Hdf5Space in_file(H5Dget_space(dataset));
-  Hdf5Space in_memory = hdf5_space(box.extent());
-  if (select_box(in_file.get(), box) < 0 || H5Sselect_valid(in_file.get()) <= 0 ||
-      H5Dread(dataset, native_hdf5_type<T>(), in_memory.get(), in_file.get(), H5P_DEFAULT, dense) < 0)
+  Hdf5Space in_memory = hdf5_space({cells.pitch_y, cells.pitch_z / cells.pitch_y, box.extent().z});
+  if (select_box(in_memory.get(), {{}, box.extent()}) < 0 || select_box(in_file.get(), box) < 0 ||
+      H5Sselect_valid(in_file.get()) <= 0 ||
+      H5Dread(dataset, native_hdf5_type<T>(), in_memory.get(), in_file.get(), H5P_DEFAULT, cells.origin) < 0)
     throw Error(ExitCode::io, place_ +
                                   ": reading failed (the file is damaged, or the disk has an error); "
                                   "check it with h5dump");
 }
 
-template void DatasetReader::read<float>(Box, float*) const;
-template void DatasetReader::read<double>(Box, double*) const;
-template void DatasetReader::read<std::int64_t>(Box, std::int64_t*) const;
+template void DatasetReader::read(Box, FieldView<float>) const;
+template void DatasetReader::read(Box, FieldView<double>) const;
+template void DatasetReader::read(Box, FieldView<std::int64_t>) const;
 
 void check_shape(const DatasetReader& reader, const std::string& file, const std::string& dataset,
                  Int3 grid_cells) {
@@ -270,19 +272,9 @@ void read_field(const StoredField& stored, Int3 cells, Box subdomain, FieldView<
   if (!(reader.cells() == cells) || reader.type() != wanted)
     reject(stored.file,
            stored.dataset + " has not the cells or the precision of the deck; name another file");
-  constexpr Index slab_bytes = Index{64} << 20;
-  const Int3 extent = subdomain.extent();
-  const Index rows = std::clamp<Index>(slab_bytes / (extent.x * static_cast<Index>(sizeof(T))), 1, extent.y);
-  std::vector<T> dense(static_cast<std::size_t>(extent.x * rows));
-  for (Index z = 0; z < extent.z; ++z) {
-    for (Index y = 0; y < extent.y; y += rows) {
-      const Index here = std::min(rows, extent.y - y);
-      reader.read({subdomain.lo + Int3{0, y, z}, subdomain.lo + Int3{extent.x, y + here, z + 1}},
-                  dense.data());
-      for (Index row = 0; row < here; ++row)
-        std::copy_n(dense.data() + row * extent.x, extent.x, &field(0, y + row, z));
-    }
-  }
+  constexpr Index slab_bytes = Index{64} << 20;  // the time for each read is limited
+  for (const Box& slab : cut_into_slabs(subdomain, reader.chunk(), slab_cells<T>(slab_bytes)))
+    reader.read(slab, field.part(slab.shifted(Int3{0, 0, 0} - subdomain.lo)));
 }
 
 template void read_field<float>(const StoredField&, Int3, Box, FieldView<float>);

@@ -32,9 +32,14 @@ class DatasetReader {
   StoredType type() const { return type_; }
   Int3 chunk() const;                 // cells of a chunk of the file, compressed or not; {1, 1, 1}: no chunks
   std::int64_t stored_bytes() const;  // in the file
-  // The cells of `box`, x fastest, rounded to T: float, double, or std::int64_t. Throws Error(io).
+  // Stores the cells of `box`, rounded to T: float, double, or std::int64_t. Throws Error(io).
   template <class T>
-  void read(Box box, T* dense) const;
+  void read(Box box, FieldView<T> cells) const;
+  template <class T>
+  void read(Box box, T* dense) const {  // x fastest
+    const Int3 n = box.extent();
+    read(box, FieldView<T>{dense, n.x, n.x * n.y, n, 0});
+  }
 
  private:
   struct Opened;       // what HDF5 knows of it

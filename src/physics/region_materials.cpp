@@ -11,6 +11,7 @@
 #include "config/boundary_laws.hpp"
 #include "config/parts.hpp"
 #include "config/problems.hpp"
+#include "grid/slabs.hpp"
 #include "physics/coverage.hpp"
 #include "physics/dataset_reader.hpp"
 
@@ -101,13 +102,11 @@ class RegionDataset {
 
   // Reads by slabs: the numbers take eight times the memory of the materials.
   void read(Box box) {
-    constexpr Index slab_cells = Index{8} << 20;
-    const Index planes = std::max<Index>(1, slab_cells / (box.extent().x * box.extent().y));
+    constexpr Index most_cells = Index{8} << 20;
     const Axis &along_x = axes_[0], &along_y = axes_[1], &along_z = axes_[2];
     const Index nx = std::ssize(along_x.cells), ny = std::ssize(along_y.cells);
     std::vector<std::int64_t> ids;
-    for (Box slab = box; slab.lo.z < box.hi.z; slab.lo.z = slab.hi.z) {
-      slab.hi.z = std::min(slab.lo.z + planes, box.hi.z);
+    for (const Box& slab : cut_into_slabs(box, reader_.chunk(), most_cells)) {
       ids.resize(slab.cells());
       reader_.read(slab, ids.data());
       const Int3 n = slab.extent(),

@@ -14,25 +14,6 @@ std::vector<Box> all_gather(const Communicator& communicator, Box box) {
   return boxes;
 }
 
-std::vector<Box> cut_into_slabs(Box box, Int3 chunk, Index max_cells) {
-  if (box.empty()) return {};
-  const Int3 first{box.lo.x / chunk.x, box.lo.y / chunk.y, box.lo.z / chunk.z};
-  const Int3 n = up(box.hi, chunk) - first;
-  const Index most = std::max<Index>(1, max_cells / chunk.product());
-  // Quotients, not products: a plane may have more cells than an index can count bytes.
-  const Index dx = std::min(n.x, most);
-  const Index dy = std::clamp<Index>(most / n.x, 1, n.y);
-  const Index dz = dy < n.y ? 1 : std::clamp<Index>(most / (n.x * n.y), 1, n.z);
-  std::vector<Box> slabs;
-  for (Index z = 0; z < n.z; z += dz)
-    for (Index y = 0; y < n.y; y += dy)
-      for (Index x = 0; x < n.x; x += dx) {
-        const Int3 lo = first + Int3{x, y, z};
-        slabs.push_back(fine_of({lo, lo + Int3{dx, dy, dz}}, chunk).within(box));
-      }
-  return slabs;
-}
-
 namespace {
 
 // Mean without NaN, the value of cells of voids. `at(x, y, z)`: the temperature of a cell of the grid.

@@ -10,34 +10,11 @@
 #include "core/communicator.hpp"
 #include "core/field_view.hpp"
 #include "core/mpi_native.hpp"
+#include "grid/slabs.hpp"
 
 namespace isotherm {
 
 std::vector<Box> all_gather(const Communicator& communicator, Box mine);  // collective; in rank order
-
-// Coarse cells, or chunks, are boxes of `factor` cells. The first that begins at `cell` or later, by axis:
-constexpr Int3 up(Int3 cell, Int3 factor) {
-  return {ceil_div(cell.x, factor.x), ceil_div(cell.y, factor.y), ceil_div(cell.z, factor.z)};
-}
-// Coarse cells whose first cell (of least indices) is in `cells`: no coarse cell is in two disjoint boxes.
-constexpr Box coarse_begun_in(Box cells, Int3 factor) {
-  const Box begun{up(cells.lo, factor), up(cells.hi, factor)};
-  return begun.empty() ? Box{} : begun;
-}
-constexpr Box fine_of(Box coarse, Int3 factor) {
-  return {{coarse.lo.x * factor.x, coarse.lo.y * factor.y, coarse.lo.z * factor.z},
-          {coarse.hi.x * factor.x, coarse.hi.y * factor.y, coarse.hi.z * factor.z}};
-}
-
-// Boxes of at most `max_cells` (>= 1) that cover `box` in memory order: z planes, rows, or parts of rows.
-// Only the faces of `box` cut chunks: a slab has at least one chunk, even if that exceeds `max_cells`. chunk
-// {1, 1, 1}: slabs may be cut anywhere.
-std::vector<Box> cut_into_slabs(Box box, Int3 chunk, Index max_cells);
-
-template <class T>
-Index slab_cells(Index slab_bytes) {
-  return std::max<Index>(1, slab_bytes / static_cast<Index>(sizeof(T)));
-}
 
 // Copies `box` of the field (interior indices) to `at` in a dense box of `extent`, x fastest; may round.
 template <class From, class To>

@@ -101,7 +101,6 @@ std::uint64_t fingerprint_of(const std::string& path, Box subdomain, Int3 cells,
                    path, temperature_dataset);
   std::uint64_t sum = 0;
   std::vector<T> dense;
-  // By whole chunks: HDF5 caches none, and would decompress a chunk for each slab that cuts it.
   for (const Box slab : cut_into_slabs(subdomain, reader.chunk(), slab_cells<T>(slab_bytes))) {
     dense.resize(static_cast<std::size_t>(slab.cells()));
     reader.read(slab, dense.data());
