@@ -3,7 +3,6 @@
 // heat below its faces, so the cells sum to the power without a reduction.
 #pragma once
 
-
 #include "kernels/math/exp.hpp"
 #include "kernels/stencil.hpp"
 

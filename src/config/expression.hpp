@@ -63,7 +63,7 @@ class Expression {
 
 struct FormulaError {
   std::string problem;   // "unknown variable 'w'"
-  std::size_t position;  // characters into the text
+  std::size_t position;  // bytes into the text
 };
 
 }  // namespace isotherm

@@ -30,7 +30,8 @@ using FileDescriptor = Handle<int, ::close>;
 
 enum class Reserved {
   on_disk,   // the file owns its blocks: writing within it cannot run out of space
-  estimated  // this file system cannot reserve; it reports enough free space, with 10 % to spare
+  estimated  // this file system cannot reserve; the free space that it may report is enough, with 10 % to
+             // spare
 };
 // stays: the reserved space is beyond the end of the file, whose size is not known yet.
 enum class FileSize { grows, stays };

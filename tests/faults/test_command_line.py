@@ -120,7 +120,7 @@ def pasted(folder, line):
     finished(["bash", "-c", line], 0, cwd=folder, env={**os.environ, "PATH": path})
 
 
-def told(text, before):
+def command_after(text, before):
     """The command that follows this text, and its words."""
     command = re.search(rf"{before} ?(isotherm .*)$", text, re.MULTILINE)[1]
     return command, shlex.split(command)
@@ -132,10 +132,10 @@ STEPS_2 = "problem={kind: transient, steps: 2}"
 def test_a_run_is_started_again(tmp_path):
     write_deck(tmp_path, DECK, NAME)
     words = ["problem={kind: transient, steps: 20}", "output.directory=a 'run' of $HOME", "solver.walltime=0.001"]
-    again, typed = told(ran("run", NAME, *words, cwd=tmp_path, code=75).stderr, "; start it again:")
+    again, typed = command_after(ran("run", NAME, *words, cwd=tmp_path, code=75).stderr, "; start it again:")
     assert typed == ["isotherm", "run", NAME, *words, "output.overwrite=true"]
     pasted(tmp_path, again.replace("solver.walltime=0.001", "solver.walltime=100"))
-    pasted(tmp_path, told(isotherm(NAME, STEPS_2, cwd=tmp_path).stderr, "write:")[0])  # a file instead of a subcommand
+    pasted(tmp_path, command_after(isotherm(NAME, STEPS_2, cwd=tmp_path).stderr, "write:")[0])  # a file instead of a subcommand
 
 
 def test_a_stopped_run_goes_on(tmp_path):
@@ -145,13 +145,13 @@ def test_a_stopped_run_goes_on(tmp_path):
     run.wait_until((tmp_path / "a {run} of $HOME" / "history.csv").exists, "no sweeps")
     run.send(signal.SIGTERM)
     code, _, err = run.end()
-    assert code == 75 and told(err, "; resume with:")[1] == ["isotherm", "run", *words, "--restart", "a {run} of $HOME"], err
+    assert code == 75 and command_after(err, "; resume with:")[1] == ["isotherm", "run", *words, "--restart", "a {run} of $HOME"], err
 
 
 def test_a_study_is_started_and_goes_on(tmp_path):
     write_deck(tmp_path, DECK + "study: {list: [{name: one, ranks: 2}], launcher: false}\n", NAME)
-    study, typed = told(ran("run", NAME, cwd=tmp_path, code=65).stderr, "start them with")
+    study, typed = command_after(ran("run", NAME, cwd=tmp_path, code=65).stderr, "start them with")
     assert typed == ["isotherm", "study", NAME]
     pasted(tmp_path, study + " --dry-run")
-    _, typed = told(isotherm("study", NAME, STEPS_2, cwd=tmp_path).stderr, "start again what failed with:")
+    _, typed = command_after(isotherm("study", NAME, STEPS_2, cwd=tmp_path).stderr, "start again what failed with:")
     assert typed == ["isotherm", "study", NAME, STEPS_2, "--retry"]

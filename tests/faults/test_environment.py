@@ -35,8 +35,8 @@ def test_more_ranks_than_cores_are_reported(folder, ranks):
     *launcher, program = command(ranks=ranks)
     one_core = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]  # launchers bind ranks in their own way
     done = finished([*launcher, *one_core, program, *ARGUMENTS], 0, cwd=folder, env=environment)
-    told = [line for line in done.stderr.splitlines() if "take turns" in line]
-    assert told == ["warning: 2 ranks share 1 core of this host and take turns; start no more ranks than cores"] * (ranks > 1)
+    lines = [line for line in done.stderr.splitlines() if "take turns" in line]
+    assert lines == ["warning: 2 ranks share 1 core of this host and take turns; start no more ranks than cores"] * (ranks > 1)
 
 
 @pytest.mark.parametrize("umask, file_mode, folder_mode, change", [

@@ -32,8 +32,8 @@ def in_todays_words(deck, folder):
     its own files."""
     text = deck.read_text(encoding="utf-8").replace("kind: steady,", "kind: steady, method: jacobi,")
     if "depth: 1" in text:
-        told = ran("check", deck, cwd=folder, code=65).stderr
-        assert re.fullmatch(rf".*{deck.name}:\d+:\d+: solver\.depth: is called halo_width now\n", told), told
+        error = ran("check", deck, cwd=folder, code=65).stderr
+        assert re.fullmatch(rf".*{deck.name}:\d+:\d+: solver\.depth: is called halo_width now\n", error), error
     return write_deck(folder, text.replace("depth: 1", "halo_width: 1"), deck.name)
 
 

@@ -186,8 +186,8 @@ def test_info_says_it_of_a_file(tmp_path):
     out = tmp_path / "out"
 
     def info(name):
-        told = ran("info", out / name)
-        return {line[:14].strip(): line[14:] for line in told.stdout.splitlines() if line[:14].strip()}
+        done = ran("info", out / name)
+        return {line[:14].strip(): line[14:] for line in done.stdout.splitlines() if line[:14].strip()}
 
     last, middle = info("deck_00000060.hdf"), info("deck_00000030.hdf")
     assert (last["highest"], last["lowest"], last["balance"]) == (said["highest"], said["lowest"], said["balance"])

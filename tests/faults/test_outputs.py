@@ -124,9 +124,9 @@ def test_every_file_says_how_to_read_it_and_a_slice_which_plane_it_is(run):
             assert "recomputed from the cells in the file" in said
             assert (", version 2; VTKHDF 1.0\n" in said) == (name in ("deck_00000040.hdf", "deck_region_00000040.hdf"))
     said = ran("check", run.parents[1] / "deck.yaml").stdout
-    foretold = {line.split()[0]: int(line.split()[1]) for line in said.splitlines() if "_*.hdf" in line}
+    expected = {line.split()[0]: int(line.split()[1]) for line in said.splitlines() if "_*.hdf" in line}
     parts = [f"deck_{part}_*.hdf" for part in ("slice_z11", "slice_hot-side", "region", "coarse")]
-    assert foretold == {pattern: len(list(run.glob(pattern))) for pattern in parts} | {"deck_*.hdf": 3}
+    assert expected == {pattern: len(list(run.glob(pattern))) for pattern in parts} | {"deck_*.hdf": 3}
     assert "  probes.csv                11 lines of 3 probes\n" in said
 
 

@@ -414,8 +414,8 @@ def test_parameters_of_a_user_and_runs_that_fail(tmp_path, monkeypatch):
     monkeypatch.setenv("ISOTHERM", str(program))
     rows, records, said = series(tmp_path, recipe=recipe)
     rows.sort(key=lambda row: row["ranks"])
-    told = [(row["ranks"], row["verdict"], row["cell_updates"] == "") for row in rows]
-    assert told == [("1", "", True)] * 2 + [("2", "DONE", False)] * 2
+    found = [(row["ranks"], row["verdict"], row["cell_updates"] == "") for row in rows]
+    assert found == [("1", "", True)] * 2 + [("2", "DONE", False)] * 2
     assert {written["performance"]["sweeps"] for written in records} == {8}
     assert sorted(written["grid"]["cells"] for written in records) == [[16] * 3, [16, 16, 24]]
     for row in rows[2:]:

@@ -101,10 +101,10 @@ def one_job(tmp_path):
 
 def test_what_a_site_must_say_is_marked(job):
     """Of the #SBATCH options only the name of the job, its output, and exclusive nodes need no edit."""
-    told = [line for line in job.script.read_text().splitlines() if line.startswith("#SBATCH")]
-    unmarked = {line.split()[1].split("=")[0] for line in told if "# EDIT" not in line}
+    lines = [line for line in job.script.read_text().splitlines() if line.startswith("#SBATCH")]
+    unmarked = {line.split()[1].split("=")[0] for line in lines if "# EDIT" not in line}
     assert unmarked <= {"--job-name", "--output", "--exclusive", "--nodes"}
-    marked = {line.split()[1].split("=")[0] for line in told if "# EDIT" in line}
+    marked = {line.split()[1].split("=")[0] for line in lines if "# EDIT" in line}
     assert marked >= {"--gpus-per-node", "--cpus-per-task", "--time", "--partition", "--account"}
 
 

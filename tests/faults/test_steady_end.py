@@ -82,10 +82,10 @@ def test_an_unconverged_run_says_how_to_go_on(tmp_path, given):
     assert (written["exit_code"], written["residual"]["convergence"]) == (10, "not_reached")
     text, = [text for text in written["warnings"] if "not converged" in text]
     assert text in done.stderr and done.stdout.endswith("RESULT: NOT CONVERGED\n")
-    told = re.search(r"after 300 sweeps .*; about (\d+) more are likely to be needed: resume with: isotherm (run .*)$", text)
-    ran(*shlex.split(told[2]), cwd=tmp_path)
+    resume = re.search(r"after 300 sweeps .*; about (\d+) more are likely to be needed: resume with: isotherm (run .*)$", text)
+    ran(*shlex.split(resume[2]), cwd=tmp_path)
     needed = record(tmp_path / "parts")["performance"]["sweeps"]
-    assert 0.8 * needed < int(told[1]) < 2 * needed
+    assert 0.8 * needed < int(resume[1]) < 2 * needed
     run(tmp_path, "whole", "problem.max_sweeps=60000")
     expect_same_answer(tmp_path / "whole", tmp_path / "parts")
 

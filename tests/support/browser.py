@@ -109,13 +109,13 @@ class Browser:
         """Errors and warnings of the console and the log, exceptions, and failed loads."""
         found = []
         for event in self.events:
-            method, told = event["method"], event["params"]
-            if method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
-                found.append(told["entry"]["text"])
+            method, params = event["method"], event["params"]
+            if method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+                found.append(params["entry"]["text"])
             elif method in ("Runtime.exceptionThrown", "Network.loadingFailed"):
-                found.append(json.dumps(told))
-            elif method == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning", "assert"):
-                found.append(json.dumps(told["args"]))
+                found.append(json.dumps(params))
+            elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
+                found.append(json.dumps(params["args"]))
         return found
 
     def requested(self):

@@ -455,7 +455,7 @@ TEST(DeviceMap, MoreRanksThanGpus) {
   EXPECT_EQ(warnings(ranks), turns.warnings);
 }
 
-TEST(DeviceMap, AFaultOfManyHostsIsToldOnce) {
+TEST(DeviceMap, AFaultOfManyHostsIsReportedOnce) {
   std::vector<RankSight> ranks;
   for (int rank = 0; rank < 8; ++rank) {
     const int host = rank / 2;

@@ -367,7 +367,7 @@ TEST(RegionValue, PlanesRepeatOnlyWhereTheirCellsDo) {
   }
 }
 
-TEST(ShapeWarnings, AnInitialShapeBetweenCentresIsTold) {
+TEST(ShapeWarnings, AnInitialShapeBetweenCentresIsReported) {
   Config config = grid_of({4, 4, 4}, {0.1, 0.1, 0.1});
   for (const Shape shape : {Shape::box, Shape::sphere, Shape::cylinder}) {
     RegionValue apply = ball({0.2, 0.15, 0.15}, 0.04, 400);

@@ -205,7 +205,7 @@ TEST(Report, BannerOfASteadyRunOnGpus) {
   r.residual.tolerance = 1e-6;
   r.smallest_rank_cells = 240000;
   r.ranks = {{0, "a", Backend::cuda, 0, "NVIDIA H200", "u1", 1, 240000, 0},
-             {1, "a", Backend::cuda, 0, "NVIDIA H200", "u1", 1, 240000, 0},
+             {1, "a", Backend::cuda, 1, "NVIDIA H200", "u1", 1, 240000, 0},
              {2, "b", Backend::cuda, 0, "NVIDIA H200", "u2", 1, 250000, 0}};
   const std::string text = banner(r);
   for (const char* line :

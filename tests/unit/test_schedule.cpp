@@ -390,17 +390,17 @@ std::string deck(const std::string& boundary, const std::string& initial, const 
          "}\n";
 }
 
-TEST(TimeStep, AStepThatCanOvershootIsTold) {
+TEST(TimeStep, AStepThatCanOvershootIsReported) {
   const std::string held = "{kind: temperature, value: 400}";
   const Config config = deck_text::parse(deck(held, "300"));
   EXPECT_EQ(monotone_dt(copper({8, 8, 8})), stable_dt(copper({8, 8, 8})));  // without fixed temperatures
   const double limit = stable_dt(config), monotone = monotone_dt(config);
   EXPECT_DOUBLE_EQ(monotone, limit * 6 / 7);
   EXPECT_TRUE(warnings(deck(held, "300", fmt::format(", dt: {}", monotone))).empty());
-  const auto told = warnings(deck(held, "300", fmt::format(", dt: {}", 0.95 * limit)));
-  ASSERT_EQ(told.size(), 1u);
-  expect_says(told[0], fmt::format("{}", limit));
-  expect_says(told[0], fmt::format("{}", monotone));
+  const auto found = warnings(deck(held, "300", fmt::format(", dt: {}", 0.95 * limit)));
+  ASSERT_EQ(found.size(), 1u);
+  expect_says(found[0], fmt::format("{}", limit));
+  expect_says(found[0], fmt::format("{}", monotone));
 }
 
 TEST(Kelvin, TemperaturesBelowZeroAreErrorsAndThoseLikeCelsiusAreAskedFor) {

@@ -244,7 +244,8 @@ std::vector<Json> measure_solutions(const Bench& bench, Int3 cells, Precision pr
   return entries;
 }
 
-// Two fields, the source, a quarter more for coarse grids, two arrays to copy; hypre: 25 fields at 128^3.
+// Two fields, the source, a quarter more for coarse grids, two arrays to copy; hypre: 25 fields at 128^3,
+// counted as 30.
 BenchMemory solver_memory(const Bench& bench, Int3 cells, Precision precision) {
   constexpr double of_halo = 1.5, ours = 3 * 1.25 + 2, of_hypre = 30;
   const double field = field_bytes(cells, 0, precision) / bench.world.size() * of_halo;

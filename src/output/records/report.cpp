@@ -67,13 +67,16 @@ std::string ranks_text(const RunRecord& r) {
                      plural(std::ssize(hosts_of(r.ranks)), "host"), extent_text(r.process_grid), cells);
 }
 
+// Distinguishes GPUs. Ranks may know one GPU by different numbers (CUDA_VISIBLE_DEVICES).
+std::string gpu_of(const RankInfo& info) {
+  return info.uuid.empty() ? fmt::format("{} {}", info.host, info.device_index) : info.uuid;
+}
+
 // A GPU counts once however many ranks share it; processors are counted by host.
 std::string devices_text(const RunRecord& r) {
-  std::map<std::string, std::set<std::string>> seen;  // by name: the key that distinguishes devices
+  std::map<std::string, std::set<std::string>> seen;  // by name
   for (const RankInfo& info : r.ranks)
-    seen[info.device].insert(info.backend == Backend::cuda
-                                 ? fmt::format("{}{}{}", info.host, info.uuid, info.device_index)
-                                 : info.host);
+    seen[info.device].insert(info.backend == Backend::cuda ? gpu_of(info) : info.host);
   std::vector<std::string> parts;
   for (const auto& [name, devices] : seen) parts.push_back(fmt::format("{} x {}", devices.size(), name));
   return join({join(parts), r.method.instruction_set});
@@ -85,9 +88,7 @@ void add_gpus(std::string& text, const RunRecord& r) {
   std::vector<std::string> gpus, hosts;
   for (const RankInfo& info : r.ranks) {
     if (info.backend != Backend::cuda) continue;
-    const std::string key =
-        info.uuid.empty() ? fmt::format("{} {}", info.host, info.device_index) : info.uuid;
-    const auto [gpu, is_new] = known.emplace(key, gpus.size());
+    const auto [gpu, is_new] = known.emplace(gpu_of(info), gpus.size());
     if (is_new) {
       gpus.push_back(fmt::format("{} {}: rank {}", info.device_index, info.uuid, info.rank));
       hosts.push_back(info.host);
