@@ -6,6 +6,7 @@
 #include "core/statistics.hpp"
 #include "core/timer.hpp"
 #include "kernels/bandwidth.hpp"
+#include "kernels/fingerprint.hpp"
 #include "kernels/host/host_kernels.hpp"
 
 namespace isotherm {
@@ -16,9 +17,7 @@ using host::Store;
 // In [1, 2), with random mantissas: values are not compressible, and none is subnormal.
 template <class T>
 T random_value(Index i) {
-  std::uint64_t bits = static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15u;  // splitmix64
-  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9u;
-  bits = (bits ^ bits >> 27) * 0x94d049bb133111ebu;
+  const std::uint64_t bits = mix64(static_cast<std::uint64_t>(i) * golden);
   if constexpr (sizeof(T) == 4)
     return std::bit_cast<float>(0x3f800000u | static_cast<std::uint32_t>(bits >> 41));
   if constexpr (sizeof(T) == 8) return std::bit_cast<double>(0x3ff0000000000000u | bits >> 12);

@@ -8,17 +8,6 @@
 namespace isotherm::host {
 namespace {
 
-// The finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA
-// 2014), a bijection of 64 bits.
-inline __attribute__((always_inline)) std::uint64_t mix64(std::uint64_t h) {
-  h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
-  h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
-  return h ^ (h >> 31);
-}
-
-// The increment of SplitMix64. It is odd, and products with it spread neighbouring indices over all 64 bits.
-constexpr std::uint64_t golden = 0x9e3779b97f4a7c15u;
-
 // For a given index, mix64() is a bijection of the bits: one flipped bit always changes the sum.
 template <class T>
 std::uint64_t of_row(const T* row, Index cells, std::uint64_t first_index) {

@@ -23,7 +23,7 @@ constexpr Box fine_of(Box coarse, Int3 factor) {
 }
 
 // Boxes of at most `max_cells` (>= 1) that cover `box` in memory order: z planes, rows, or parts of rows.
-// Only the faces of `box` cut chunks: HDF5 keeps no large chunk, and would decompress it again for each slab
+// Only the faces of `box` cut chunks, as HDF5 compresses or decompresses a large chunk again for each slab
 // that cuts it. A slab has at least one chunk, even if that exceeds `max_cells`. chunk {1, 1, 1}: slabs may
 // be cut anywhere.
 inline std::vector<Box> cut_into_slabs(Box box, Int3 chunk, Index max_cells) {

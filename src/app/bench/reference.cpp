@@ -6,16 +6,11 @@
 
 #include "app/bench/bench.hpp"
 #include "kernels/face_copy.hpp"
+#include "kernels/fingerprint.hpp"
 #include "kernels/long_accumulator.hpp"
 
 namespace isotherm {
 namespace {
-
-std::uint64_t scrambled(std::uint64_t bits) {  // the finisher of splitmix64
-  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9u;
-  bits = (bits ^ bits >> 27) * 0x94d049bb133111ebu;
-  return bits ^ bits >> 31;
-}
 
 // Sweeps the region in slabs of one plane, which are independent of each other.
 template <class T>
@@ -66,10 +61,10 @@ void fill_random(FieldView<T> field, std::uint64_t seed, T low, T high) {
   for (Index z = box.lo.z; z < box.hi.z; ++z) {
     for (Index y = box.lo.y; y < box.hi.y; ++y) {
       const auto row = static_cast<std::uint64_t>((z - box.lo.z) * n.y + (y - box.lo.y));
-      std::uint64_t state = scrambled(seed + 0x9e3779b97f4a7c15u * (row + 1));
+      std::uint64_t state = mix64(seed + golden * (row + 1));
       for (Index x = box.lo.x; x < box.hi.x; ++x) {
-        state += 0x9e3779b97f4a7c15u;
-        field(x, y, z) = static_cast<T>(low + scale * (scrambled(state) >> 11));
+        state += golden;
+        field(x, y, z) = static_cast<T>(low + scale * (mix64(state) >> 11));
       }
     }
   }
