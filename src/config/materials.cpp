@@ -86,8 +86,9 @@ class SizeClasses {
       Index first = 0;
       for (const SpacingZone& zone : config.grid.zones[a]) {
         auto at = static_cast<std::size_t>(std::ranges::find(sizes, zone.size) - sizes.begin());
-        if (at == sizes.size() && at < most_classes) sizes.push_back(zone.size);
-        at = std::min(at, most_classes - 1);
+        // Of too many sizes one more than there may be classes, which the checks report.
+        if (at == sizes.size() && at <= most_classes) sizes.push_back(zone.size);
+        at = std::min(at, most_classes);
         found_.first_of_zone[a].push_back(first);
         found_.number_of_size[a].push_back(static_cast<std::uint8_t>(at));
         first += zone.cells;

@@ -60,6 +60,11 @@ class ValueReader {
         if (target.grid->cells[axis] == 0)
           for (const SpacingZone& zone : axes[axis]) target.grid->cells[axis] += zone.cells;
         spacing[axis] = axes[axis][0].size;
+        const SpacingZone& first = axes[axis][0];  // a number has no count
+        if (axes[axis].size() == 1 && first.cells > 0 && first.cells != target.grid->cells[axis])
+          return reject_with(fmt::format("write {}, or null", first.cells),
+                             "its zones have {} cells along {}, and grid.cells {}", first.cells, "xyz"[axis],
+                             target.grid->cells[axis]);
         if (axes[axis].size() > 1) zones[axis] = std::move(axes[axis]);
       }
     }

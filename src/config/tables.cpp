@@ -57,7 +57,10 @@ std::vector<std::string> comma_separated(const std::string& line) {
 bool read_columns(const std::string& path, const std::vector<std::string>& columns,
                   const std::function<void(const std::vector<std::string>&, const std::string&)>& use) {
   std::ifstream file(path);
-  if (!file) fail("{} cannot be read; give a file of values separated by commas", path);
+  const bool is_folder = fs::is_directory(path);
+  if (!file || is_folder)
+    fail("{} cannot be read{}; give a file of values separated by commas", path,
+         is_folder ? " (it is a folder)" : "");
   std::vector<std::size_t> places;
   const auto is_given = [](const std::string& cell) { return !cell.empty(); };
   std::size_t named = 0;  // columns
@@ -73,6 +76,8 @@ bool read_columns(const std::string& path, const std::vector<std::string>& colum
         if (at == cells.end())
           fail("{} has no column '{}'; its first line names {}", path, printable(name),
                fmt::join(cells, ", "));
+        if (std::ranges::count(cells, name) > 1)
+          fail("{} names column '{}' twice; keep one", path, printable(name));
         places.push_back(static_cast<std::size_t>(at - cells.begin()));
       }
       named = cells.size();
@@ -86,6 +91,7 @@ bool read_columns(const std::string& path, const std::vector<std::string>& colum
     for (const std::size_t place : places) wanted.push_back(cells[place]);
     use(wanted, where);
   }
+  if (file.bad()) fail("{} cannot be read to its end; copy it to a sound disk", path);
   return !places.empty();
 }
 
@@ -311,7 +317,8 @@ Expression read_table(const YamlNode& node, const std::string& folder) {
   if (knots.empty()) fail("the table is empty; give a time and a value at least");
   const auto falls = [](const TableKnot& a, const TableKnot& b) { return !(a.time < b.time); };
   if (const auto bad = std::ranges::adjacent_find(knots, falls); bad != knots.end())
-    fail("the time {} s does not follow {} s; times must rise", bad[1].time, bad[0].time);
+    fail("the time {} s does not follow {} s{}; times must rise", bad[1].time, bad[0].time,
+         is_list ? "" : " in " + file);
   const bool steps = interpolation == "step";
   const std::string source = is_list ? yaml_text(*table)
                                      : fmt::format("{}, time: {}, column: {}", yaml_in_quotes(file),

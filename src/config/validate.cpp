@@ -126,6 +126,12 @@ void check_time_step(const Config& config, Problems& problems) {
 void check_tolerance(Config& config, Problems& problems) {
   ProblemConfig& p = config.problem;
   if (!is_transient(config) && !p.tolerance) p.tolerance = ProblemConfig::steady_tolerance;
+  if (problems.sound({"problem"}) && !is_transient(config) && !p.error &&
+      p.criterion == Criterion::relative && p.tolerance >= 1)
+    problems.add("problem.tolerance",
+                 "{} of the first residual is reached before the first sweep; write less than 1, or "
+                 "criterion: absolute",
+                 *p.tolerance);
   if (problems.sound({"problem"}) && is_transient(config) && p.tolerance > 0 &&
       (!takes_long_steps(config) || (is_implicit(config) && p.scheme == Scheme::backward_euler)))
     problems.add(

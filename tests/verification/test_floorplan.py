@@ -125,7 +125,7 @@ def test_blocks_that_overlap_are_warned_of(tmp_path):
         ('D,"1,5",0,0,1e-3,1e-3', ["'1,5' is not a number", "plan.csv, line 6, power"]),
         ("D,1,5,0,0,1e-3,1e-3", ["plan.csv, line 6 has more values"]),
         ("D,1 W,0,0,1e-3,1e-3", ["'1 W' is not a number", "plan.csv, line 6, power"])]),
-    (None, {}, ["cannot be read"]), ("", {}, ["is empty"]), ("name,x,y,width,height\n", {}, ["has no column 'power'"]),
+    (None, {}, ["cannot be read"]), ("", {}, ["is empty"]), (PLAN.replace("power", "power,power", 1), {}, ["names column 'power' twice"]), ("name,x,y,width,height\n", {}, ["has no column 'power'"]),
     (PLAN, {"shape": "gaussian"}, ["write shape: box"]), (PLAN, {"from": ["t", 0, 0]}, ["three numbers"]),
     (PLAN, {"power": {"floorplan": "plan.csv", "scale": 2}}, ["'scale' is no part"])])
 def test_a_wrong_plan_is_refused(tmp_path, plan, more, words):

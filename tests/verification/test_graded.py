@@ -241,7 +241,9 @@ def test_xdmf_is_a_rectilinear_grid(tmp_path):
     ({"grid.spacing": [1e-3, 1e-3, [[3, -1e-3]]]}, "out of range"),
     ({"grid.spacing": [1e-3, 1e-3, [3, 1e-3]]}, "a zone is no pair of a count and a size"),
     ({"verify.solution": "decaying_mode"}, "decaying_mode is not a solution for a grid whose spacing has zones"),
-    ({"grid.cells": None, "grid.spacing": [[[1, i * 1e-3] for i in range(1, 18)] for _ in range(3)]}, "kinds of cells")])
+    ({"grid.cells": None, "grid.spacing": [[[1, i * 1e-3] for i in range(1, 18)] for _ in range(3)]}, "kinds of cells"),
+    ({"grid.cells": None, "grid.spacing": [[[1, 1e-3]], [[1, 1e-3]], [[1, i * 1e-3] for i in range(1, 257)]]}, "kinds of cells"),
+    ({"grid.cells": [8, 6, 3], "grid.spacing": [1e-3, 1e-3, [[5, 1e-3], [3, 1e-3]]]}, "grid.spacing: its zones have 8 cells along z, and grid.cells 3; write 8, or null")])
 def test_what_cannot_be_is_refused(tmp_path, changes, said):
     deck = body({"steps": 1}, GRADED)
     for path, value in changes.items():
