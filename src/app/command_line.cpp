@@ -289,7 +289,10 @@ void declare(CLI::App& app, CommandLine& command, std::string& from) {
                   "as it runs: bar is a line that is rewritten (default: auto)")
       ->transform(value_of<ProgressStyle>());
   run->add_option("--restart", command.restart,
-                  "resume from a checkpoint: latest (of the run's directory), a file, or a folder");
+                  "resume from a checkpoint: latest (of the run's directory), a file, or a folder")
+      ->check([](const std::string& text) {  // of a variable that is not set
+        return text.empty() ? "is empty; write latest, a file or a folder" : "";
+      });
   run->add_flag("--force", command.force, "take the run's directory though another run seems to write there");
   run->add_flag(
       "--profile", command.profile,

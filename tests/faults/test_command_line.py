@@ -20,6 +20,7 @@ WRONG = [  # the start of stderr
     (["my deck.yml", "grid.cells=[8, 8, 8]"], 2,
      "isotherm: 'my deck.yml' is no subcommand; write: isotherm run 'my deck.yml' 'grid.cells=[8, 8, 8]'"),
     (["deck_00000010.hdf"], 2, "isotherm: 'deck_00000010.hdf' is no subcommand; write: isotherm info deck_00000010.hdf"),
+    (["run", "deck.yaml", "--restart", ""], 2, "isotherm: --restart: is empty; write latest, a file or a folder; see "),
     (["run", "deck.yaml", "--grid.cells=64"], 2, "isotherm: argument 3: '--grid.cells=64' is no option; write grid.cells=64 "),
     (["check", "--grid.cells", "64", "deck.yaml"], 2, "isotherm: argument 2: '--grid.cells' is no option; write grid.cells=64 "),
     (["study", "deck.yaml", "--precision=fp32"], 2, "isotherm: argument 3: '--precision=fp32' is no option; write precision=fp32 "),
