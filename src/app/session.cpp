@@ -191,23 +191,44 @@ double predicted_seconds(const Session& session, double copy_bandwidth) {
   return seconds;
 }
 
+namespace {
+
+// The axis along which multigrid of several materials cannot be cut so, else -1: a rank does not know the
+// boundary of a neighbour that has only one layer of cells.
+int thin_axis(const Config& config, Int3 process_grid) {
+  if (!has_several_materials(config) ||
+      (config.problem.method != MethodName::multigrid && !is_implicit(config)))
+    return -1;
+  for (int axis = 0; axis < 3; ++axis)
+    if (process_grid[axis] > 1 && config.grid.cells[axis] / process_grid[axis] < 2) return axis;
+  return -1;
+}
+
+}  // namespace
+
 std::vector<EstimatedGrid> weigh_process_grids(const Config& config, int ranks, Backend backend) {
-  return process_grids_by_cost(config.grid.cells, ranks, periodic_axes(config), asked_halo(config),
-                               ExchangeWeights::of(backend, element_bytes(config)));
+  std::vector<EstimatedGrid> all =
+      process_grids_by_cost(config.grid.cells, ranks, periodic_axes(config), asked_halo(config),
+                            ExchangeWeights::of(backend, element_bytes(config)));
+  const auto is_thin = [&](const EstimatedGrid& each) { return thin_axis(config, each.grid) >= 0; };
+  if (!std::ranges::all_of(all, is_thin)) std::erase_if(all, is_thin);
+  return all;
 }
 
 Decomposition decompose(const Config& config, int ranks, Backend backend) {
-  const int ghosts = asked_halo(config);
-  if (!config.parallel.process_grid) {
-    return {config.grid.cells, weigh_process_grids(config, ranks, backend).front().grid,
-            periodic_axes(config), ghosts};
-  }
-  const Int3 grid = *config.parallel.process_grid;
+  const Int3 grid = config.parallel.process_grid ? *config.parallel.process_grid
+                                                 : weigh_process_grids(config, ranks, backend).front().grid;
   if (grid.product() != ranks)
     throw deck_error(config, "parallel.process_grid",
                      "{} is a grid of {} and the job has {}; use auto, or start {}", extent_text(grid),
                      counted(grid.product(), "rank"), ranks, counted(grid.product(), "rank"));
-  return {config.grid.cells, grid, periodic_axes(config), ghosts};
+  if (const int axis = thin_axis(config, grid); axis >= 0)
+    throw deck_error(
+        config, "problem.method",
+        "multigrid of several materials needs two layers of cells for each rank, and axis {} has "
+        "{} cells for {} ranks; use fewer ranks, another parallel.process_grid, or method {}",
+        "xyz"[axis], config.grid.cells[axis], grid[axis], is_implicit(config) ? "rkl" : "chebyshev");
+  return {config.grid.cells, grid, periodic_axes(config), asked_halo(config)};
 }
 
 std::string memory_table(const MemoryPlan& plan, Backend backend) {

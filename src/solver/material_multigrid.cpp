@@ -190,7 +190,6 @@ class MaterialMultigrid {
       const std::vector<double> weights = smoothing_weights(2, sweeps);
       weights_.emplace_back(weights.begin(), weights.end());
     }
-    check_blocks(level.decomposition());
     grids_.push_back(std::make_unique<ConductanceGrid>(config_, level.decomposition().without_single_cells(),
                                                        ranks_, device_, compute_));
     find_conductances(0);
@@ -222,21 +221,6 @@ class MaterialMultigrid {
 
  private:
   ConductanceGrid& grid(std::size_t i) { return *grids_[i]; }
-
-  // A rank does not know the boundary of a neighbour that has only one layer of cells.
-  void check_blocks(const Decomposition& decomposition) const {
-    for (int axis = 0; axis < 3; ++axis) {
-      const Index cells = decomposition.cells()[axis], ranks = decomposition.process_grid()[axis];
-      if (ranks > 1 && cells / ranks < 2)
-        throw CollectiveError(
-            ExitCode::deck,
-            fmt::format("{}: multigrid of several materials needs two layers of cells for each "
-                        "rank, and axis {} has {} cells for {} ranks; use fewer ranks, or "
-                        "method {}",
-                        config_.at("problem.method"), "xyz"[axis], cells, ranks,
-                        is_implicit(config_) ? "rkl" : "chebyshev"));
-    }
-  }
 
   // The axis along which the grid after the i-th has half the cells.
   int axis_below(std::size_t i) {

@@ -36,6 +36,22 @@ def test_whatever_else_the_deck_says(folder, words):
     assert "a GPU for each rank, on other hosts" in check(folder, CUDA, *words).stdout
 
 
+def test_multigrid_of_several_materials_gets_two_layers_a_rank(tmp_path):
+    write_deck(tmp_path, """\
+grid: {cells: [8, 7, 1], lengths: [0.008, 0.05, 0.001]}
+materials: {a: {conductivity: 10}, b: {conductivity: 100}}
+material: {default: a}
+regions: [{shape: box, material: b, from: [0, 0, 0], to: [0.004, 0.05, 0.001]}]
+boundaries: {y_min: {kind: temperature, value: 300}}
+initial: [{shape: constant, value: 310}]
+problem: {kind: steady}
+""")
+    assert check(tmp_path, "--ranks", 4).stdout.startswith("process grid    2 x 2 x 1 ")
+    err = check(tmp_path, "--ranks", 4, "parallel.process_grid=[1,4,1]", code=65).stderr
+    assert "problem.method: multigrid of several materials needs two layers of cells for each rank, and axis y has 7 cells" in err
+    assert check(tmp_path, "--ranks", 4, "parallel.process_grid=[1,4,1]", "problem.method=chebyshev").stdout.startswith("process grid    1 x 4 x 1 ")
+
+
 def test_gpu_is_cuda(folder):
     assert "  device: cuda\n" in check(folder, "parallel.device=gpu", "--resolved").stdout
 
