@@ -166,7 +166,13 @@ std::string steady_end_text(const Config& config, const LoopOutcome& outcome, st
   const Residual& r = outcome.residual;
   if (!r.last || !(config.problem.tolerance > 0)) return {};
   const double unit = tolerance_unit(config, *r.first);
-  const std::string larger = remedy(config, fmt::format("a tolerance of {:.2g} or more", 2 * *r.last / unit));
+  // A relative tolerance of 1 would end a run before its first sweep.
+  const double reached = 2 * *r.last / unit;
+  const std::string larger = config.problem.criterion == Criterion::relative && reached >= 1
+                                 ? config.precision == Precision::fp32
+                                       ? "precision: fp64 in a new run"
+                                       : "an initial field nearer to the steady one"
+                                 : remedy(config, fmt::format("a tolerance of {:.2g} or more", reached));
   if (r.convergence == Convergence::stagnated)
     return stagnation_text(config, r, outcome.largest_temperature, unit, larger);
   if (r.convergence == Convergence::stalled)

@@ -145,7 +145,7 @@ class Loop {
         unit_(static_cast<int>(solver.unit())),
         control_poll_(solver.sweeps(), unit_),
         progress_rate_(solver.level().method().decay),
-        stagnation_(config.problem, solver.level().method().decay, config.problem.check_interval * cycle_),
+        stagnation_(config, solver.level().method().decay, config.problem.check_interval * cycle_),
         written_(frame.last_checkpoint) {
     outcome_.residual.norm = config.problem.norm;
     outcome_.residual.criterion = config.problem.criterion;
@@ -194,7 +194,7 @@ class Loop {
     const double lowest = is_known ? sweep_spectrum(config_).lowest : 0;
     if (lowest > 0 && r.last) r.error = *r.last / lowest;
     const bool misses_tolerance = steady() && end_ != Convergence::reached && config_.problem.tolerance > 0;
-    if (misses_tolerance) outcome_.largest_temperature = solver_.extremes().most_extreme().value;
+    if (misses_tolerance) outcome_.largest_temperature = std::abs(solver_.extremes().most_extreme().value);
     if (std::is_same_v<T, float>) warn_of_hidden_error();
     write_fields(Wanted::last);
     const CheckpointConfig& asked = config_.output.checkpoint;
@@ -370,7 +370,7 @@ class Loop {
   void check_stagnation(std::int64_t sweep, double residual) {
     stagnation_.checked(sweep, residual);
     if (!stagnation_.reached(sweep)) return;
-    const double rounding = rounding_level<T>(solver_.extremes().most_extreme().value);
+    const double rounding = rounding_level<T>(std::abs(solver_.extremes().most_extreme().value));
     end_ = residual <= rounding ? Convergence::stagnated : Convergence::stalled;
   }
 

@@ -125,12 +125,12 @@ void TemperatureExtremes::add(const TemperatureExtremes& other) {
 
 NumberedTemperature TemperatureExtremes::most_extreme() const {
   NumberedTemperature most{0, 0};
-  const auto take = [&](double magnitude, Index number) {
-    if (magnitude > most.value || (magnitude == most.value && number < most.number))
-      most = {magnitude, number};
+  const auto take = [&](double value, Index number) {
+    const double magnitude = std::abs(value), most_yet = std::abs(most.value);
+    if (magnitude > most_yet || (magnitude == most_yet && number < most.number)) most = {value, number};
   };
-  if (any()) take(std::abs(lowest.value), lowest.number);
-  if (any()) take(std::abs(highest.value), highest.number);
+  if (any()) take(lowest.value, lowest.number);
+  if (any()) take(highest.value, highest.number);
   if (nan_cells > 0) take(std::numeric_limits<double>::infinity(), first_nan);
   return most;
 }

@@ -57,7 +57,7 @@ struct TemperatureExtremes {
   Index first_nan = std::numeric_limits<Index>::max();  // the least number of these cells
 
   bool any() const { return lowest.number != NumberedTemperature::no_cell; }
-  // The largest magnitude, infinite if a cell is not finite; of equal values the cell with the least number.
+  // The value of the largest magnitude, infinite if a cell is not finite; of equal ones the least number.
   NumberedTemperature most_extreme() const;
   void add(const TemperatureExtremes& other);
 };

@@ -23,7 +23,7 @@ Solution solve(Solver<T>& solver, double tolerance, std::int64_t most_cycles) {
   double last = first, lowest = first;
   Solution found{.relative_residual = first > 0 ? 1.0 : 0.0};
   const std::int64_t cycle = solver.level().method().cycle(), extra = solver.extra_sweeps();
-  const int most_worse = least_checks(solver.level().config().problem);
+  const int most_worse = least_checks(solver.level().config());
   for (int worse = 0; last > tolerance * first && worse < most_worse && found.sweeps < most_cycles * cycle;
        ++found.cycles) {
     solver.sweep(cycle);

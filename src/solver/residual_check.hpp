@@ -40,9 +40,10 @@ inline bool has_converged(const Config& config, double first, double value) {
   return relative_residual(tolerance_unit(config, first), value) <= problem.tolerance;
 }
 
-// Checks without progress that are tolerated: the residual of conjugate gradients may rise while errors fall.
-inline int least_checks(const ProblemConfig& problem) {
-  return problem.accelerate == Acceleration::cg ? 10 : 2;
+// Checks without progress that are tolerated: the residual of conjugate gradients may rise while errors fall,
+// and that of mixed precision rises above a uniform guess while the mean of the body changes.
+inline int least_checks(const Config& config) {
+  return config.problem.accelerate == Acceleration::cg || config.precision == Precision::mixed ? 10 : 2;
 }
 
 // Detects a residual that no longer falls. A sweep is a symmetric operator: while the slowest mode falls to a
@@ -56,11 +57,10 @@ class Stagnation {
   };
 
   // `decay`: of the slowest mode per sweep (Method); 0: never. `interval`: sweeps between checks.
-  Stagnation(const ProblemConfig& problem, double decay, std::int64_t interval)
-      : patience_(
-            problem.kind == ProblemKind::steady && problem.tolerance > 0 && decay > 0
-                ? std::max(std::log(10.0) / decay, least_checks(problem) * static_cast<double>(interval))
-                : std::numeric_limits<double>::infinity()) {}
+  Stagnation(const Config& config, double decay, std::int64_t interval)
+      : patience_(config.problem.kind == ProblemKind::steady && config.problem.tolerance > 0 && decay > 0
+                      ? std::max(std::log(10.0) / decay, least_checks(config) * static_cast<double>(interval))
+                      : std::numeric_limits<double>::infinity()) {}
 
   void go_on_from(Lowest lowest) { lowest_ = lowest; }
   // A slightly lower residual is no progress: noise keeps reaching new minima.

@@ -146,8 +146,10 @@ TEST(Convergence, IsAResidualAtATolerance) {
 
 constexpr double decay = 1e-4;  // a tenth in 23026 sweeps
 
-ProblemConfig checked_every_hundred() {
-  return steady(Criterion::relative, 1e-12);
+Config checked_every_hundred(Criterion criterion = Criterion::relative, double tolerance = 1e-12) {
+  Config config;
+  config.problem = steady(criterion, tolerance);
+  return config;
 }
 
 TEST(Stagnation, IsWhereNoLowerResidualCameWhileTheSlowestModeFellToATenth) {
@@ -175,7 +177,7 @@ TEST(Stagnation, IsNotWhatFallsSlowly) {
 
 TEST(Stagnation, IsNeverWithoutAToleranceOrADecay) {
   for (const auto& [tolerance, slowest] : {std::pair{0.0, decay}, {1e-6, 0.0}}) {
-    Stagnation stagnation(steady(Criterion::absolute, tolerance), slowest, 100);
+    Stagnation stagnation(checked_every_hundred(Criterion::absolute, tolerance), slowest, 100);
     stagnation.checked(1, 1);
     EXPECT_FALSE(stagnation.reached(std::int64_t{1} << 60));
   }
