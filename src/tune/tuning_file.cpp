@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "config/boundary_laws.hpp"
@@ -52,6 +53,7 @@ std::vector<Entry> read(const std::string& path) {
     throw error_of(ExitCode::io, "{} cannot be read ({}); name another in solver.tuning_file",
                    in_quotes(path), std::strerror(errno));
   }
+  if (std::filesystem::is_directory(path)) reject(path, "it is a folder");
   const Json json = Json::parse(file, nullptr, false);
   if (json.is_discarded()) reject(path, "it is not JSON");
   if (!json.is_object() || json.value("schema", Json()) != schema) reject(path, "it has another schema");

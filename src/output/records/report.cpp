@@ -225,7 +225,8 @@ std::string final_table(const RunRecord& r) {
                     r.verification && !r.verification->levels.empty()
                         ? plural(std::ssize(r.verification->levels), "grid") + ","
                         : grouped(r.cells.product()) + " cells x",
-                    plural(r.performance.sweeps, "sweep"), human_duration(f->stepping_seconds)));
+                    plural(r.performance.sweeps - r.performance.untimed_sweeps, "sweep"),
+                    human_duration(f->stepping_seconds)));
     if (r.performance.steps > 0)
       add(text, "steps",
           fmt::format("{} in {}, {} of them taken again as shorter ones",
