@@ -97,6 +97,8 @@ def bench_figures(entries):
             name = f"{entry['transport']} {entry['face']} {counted(entry['ghosts'], 'layer')} {grid}"
             add(name, (entry["exchange_s"] or {}).get("median"), 1e6, "us", "lower")
             add(f"{name}, latency", entry["latency_s"], 1e6, "us", "lower")
+        elif "method" in entry:
+            add(f"{entry['method']} {grid}", entry["solve_s"]["median"], 1e3, "ms", "lower")
         else:
             tile, time_block, points = entry["tile"], entry["time_block"], entry["points_per_s"]
             name = f"{entry['kernel']}{'' if tile == '-' else ' ' + tile}{f' time block {time_block}' if time_block > 1 else ''} {grid}"

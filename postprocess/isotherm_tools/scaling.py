@@ -71,6 +71,7 @@ class RunRecord:
         self.sweeping, self.waiting, self.least_reduction = (
             float(phases[phase][key]) for phase, key in (("sweeps", "max"), ("halo", "max"), ("reduction", "min")))
 
+        self.timed = round(float(phases["stepping"]["max"]) / self.step)  # sweeps that the phases contain: not the autotuner's
         halo = content.get("halo") or {}
         # Measured between a rank and one of its neighbours: (on one host?, wire).
         self.links = [
@@ -137,10 +138,10 @@ def costs_of(record, inputs):
         # Cells of the largest rank, including those that its neighbour computes too.
         shares = model.shares(model.Method(halo_width=record.halo_width), model.Machine(record.ranks), record.layout)
         cells = max(model.computed_cells(record.halo_width, share) for share in shares) / record.halo_width
-        cell = (swept / record.sweeps - inputs.launch) / cells
+        cell = (swept / record.timed - inputs.launch) / cells
     if not cell > 0:
         raise Failure(DATA, f"{record.path} leaves no time for the cells of a sweep (it took "
-                            f"{1e6 * swept / record.sweeps:.4g} us, the launch {1e6 * inputs.launch:.4g} us)")
+                            f"{1e6 * swept / record.timed:.4g} us, the launch {1e6 * inputs.launch:.4g} us)")
     check = record.least_reduction / record.checks if record.checks else 0.0
     return model.Costs(cell, inputs.launch, *((check, 0.0) if record.fused_norm else (0.0, check / record.rank_cells)))
 

@@ -29,6 +29,22 @@ def study(folder, *words, **options):
     return ran("study", "deck.yaml", *words, cwd=folder, **options)
 
 
+def test_temperatures_and_heat_at_the_end_need_no_diagnostics(tmp_path):
+    write_deck(tmp_path, """\
+grid: {cells: 4, lengths: 0.01}
+material: {conductivity: 10}
+boundaries: {z_min: {kind: temperature, value: 300}, z_max: {kind: flux, value: 1000}}
+initial: [{shape: constant, value: 300}]
+problem: {kind: steady}
+output: {directory: out}
+study: {matrix: {material.conductivity: [1, 2]}, report: [max_K, wall_z_min_W]}
+""")
+    study(tmp_path)
+    for name, row in rows(tmp_path / "out").items():
+        end = record(tmp_path / "out" / name)["end_state"]
+        assert [float(row[key]) for key in ("max_K", "wall_z_min_W")] == [end["highest"]["temperature_K"], end["heat"]["faces_W"]["z_min"]]
+
+
 def test_every_case_has_its_folder_and_its_line(tmp_path):
     write_study(tmp_path, FOUR + "  report: [name, step_s, method.kernel, max_K]\n  sort: precision\n")
     done = study(tmp_path, "--dry-run")

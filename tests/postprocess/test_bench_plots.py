@@ -176,6 +176,8 @@ def test_what_is_no_benchmark_is_refused(tmp_path, refused, figure):
     assert refused(figure, write(tmp_path, [broken]))[0] == 65
     code, err = refused(figure, write(tmp_path, [entry("a", 1, verdict="wrong", launch_s=None)]))
     assert code == 65 and "no kernel that was measured" in err
+    code, err = refused(figure, write(tmp_path, [entry("a", 1)], subject="solve"))
+    assert code == 65 and "holds bench solve" in err
     (tmp_path / "list.json").write_text("[]")
     assert refused(figure, tmp_path / "list.json")[0] == 65
 

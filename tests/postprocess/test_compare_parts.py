@@ -116,7 +116,7 @@ def test_the_entries_of_a_benchmark(tmp_path):
                 "latency_s": None}
     entries = [row, {**row, "kernel": "fused", "tile": "tiles", "time_block": 4, "points_per_s": 2e9, "copy_bandwidth_share_percent": 90.0},
                {**row, "kernel": "wrong", "verdict": "wrong"}, exchange,
-               {**grid, "way": "gathered", "bandwidth_bytes_per_s": 1e9, "raw_share_percent": 50.0}]
+               {**grid, "method": "multigrid", "solve_s": {"median": 2e-3}}, {**grid, "way": "gathered", "bandwidth_bytes_per_s": 1e9, "raw_share_percent": 50.0}]
     found = measured(tmp_path, schema="isotherm-bench", schema_version=1, subject="stencil", ranks=2, device={"name": "A"}, entries=entries,
                      options={"boundaries": True, "source": False, "overlap": False, "norm": "l2", "op": None})
     assert found.subject == "bench stencil with boundaries, norm l2 on 2 ranks (A)"
@@ -125,4 +125,5 @@ def test_the_entries_of_a_benchmark(tmp_path):
         "fused tiles time block 4 fp64 8 x 8 x 8": (pytest.approx(2), "GPts/s", "higher"),
         "fused tiles time block 4 fp64 8 x 8 x 8, of a copy": (90, "%", "higher"),
         "host x- 2 layers fp64 8 x 8 x 8": (pytest.approx(3), "us", "lower"),
+        "multigrid fp64 8 x 8 x 8": (pytest.approx(2), "ms", "lower"),
         "gathered fp64 8 x 8 x 8": (pytest.approx(1), "GB/s", "higher"), "gathered fp64 8 x 8 x 8, of raw": (50, "%", "higher")}

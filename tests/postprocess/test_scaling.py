@@ -178,6 +178,8 @@ def test_costs_as_wished_and_a_norm_that_is_not_fused_grows_with_the_block(stron
     run = RunRecord(write_run(tmp_path, 1, 1e-3, residual={"checks": 0}))
     assert scaling.costs_of(run, ModelInputs())[2:] == (0.0, 0.0)
     assert scaling.method_of(run, ModelInputs()).check_interval == math.inf
+    run = RunRecord(write_run(tmp_path, 1, 1e-3, performance={"sweeps": 1500}))  # 500 of the autotuner, which phases omit
+    assert scaling.costs_of(run, ModelInputs()).cell == pytest.approx((1e-3 - US) / 64**3)
 
 
 def test_cells_that_neighbours_compute_too_are_no_cells_more(tmp_path):

@@ -26,7 +26,7 @@ def write_run(folder, count, step, cells=(64, 64, 64), hosts=1, **changes):
                    "overlap": "off" if alone else "on"},
         "phases_s": {"sweeps": {"max": 1000 * (step - US) * (0.9 if alone else 0.5)},
                      "halo": {"max": 1000 * (step - US) * (0.1 if alone else 0.5)},
-                     "reduction": {"min": 1000 * US}},
+                     "reduction": {"min": 1000 * US}, "stepping": {"max": 1000 * step}},
         "performance": {"sweeps": 1000, "step_s": step, "points_per_s": math.prod(cells) / step,
                         "bytes_per_point": 16.0, "copy_bandwidth_bytes_per_s": 4e12 * count},
         "residual": {"checks": 10},

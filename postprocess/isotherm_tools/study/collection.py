@@ -22,7 +22,10 @@ OF_RUN = {
     "halo_hidden_percent": "halo.hidden_percent",
     "residual_K": "residual.last_K", "convergence": "residual.convergence",
     **{name: f"verification.{name}" for name in ("max_error_K", "l2_error_K", "verdict")},
-    **dict.fromkeys(("min_K", "max_K", "mean_K", "heat_J", "rate_W", *FACES, "source_W", "balance_W")),
+    "min_K": "end_state.lowest.temperature_K", "max_K": "end_state.highest.temperature_K",
+    **{column: f"end_state.heat.faces_W.{face}" for column, face in FACES.items()},
+    "source_W": "end_state.heat.sources_W", "rate_W": "end_state.heat.stored_W", "balance_W": "end_state.heat.balance_W",
+    **dict.fromkeys(("mean_K", "heat_J")),
     "time_s": "time_s", "wall_s": "phases_s.total.max",  # over all parts of a case that was stopped and resumed
     "host_peak_bytes": "memory.host_peak_bytes",
     **{name: f"method.{name}" for name in ("kernel", "tile", "reduction", "transport")},
@@ -86,7 +89,8 @@ class Collection:
         texts = {key: case.value_text(key) for key in self.deck.varied}
         settings = {key: text if as_number(text) is None else as_number(text) for key, text in texts.items()}
         known = {"ranks": case.ranks, "state": status.state, "exit_code": status.exit_code, "message": status.message or None}
-        row.update({name: value_at(run, path) for name, path in OF_RUN.items() if path})
+        found = ((name, value_at(run, path)) for name, path in OF_RUN.items() if path)
+        row.update({name: value for name, value in found if value is not None or name not in row})
         row.update({"name": case.name, **settings, **known})
         row.update({name: value_at(run, name) for name in self.columns if name not in row and "." in name})
         # Adds those before the checkpoint of a resumed case: the sums are as for a case that was never stopped.
