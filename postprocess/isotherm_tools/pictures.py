@@ -300,7 +300,7 @@ def draw_volume(options):
     snapshot = chosen_snapshot(run.series(options.series), options)
     if snapshot.thin_axis:
         raise Failure(DATA, f"{snapshot.path} is one cell thick along {snapshot.thin_axis} and holds no surfaces; slice draws it")
-    stride = max(1, math.ceil((math.prod(snapshot.cells) / MOST_CELLS) ** (1 / 3) - 1e-9))
+    stride = stride_of(snapshot)
     if stride > 1:
         print(f"note: of {snapshot.path} one cell in {stride} along each axis is drawn", file=sys.stderr)
     field = snapshot.every(stride)
@@ -316,6 +316,10 @@ def load_pyvista():
     vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # hides the error that there is no display
     pyvista.OFF_SCREEN = True
     return pyvista
+
+
+def stride_of(snapshot):
+    return max(1, math.ceil((math.prod(snapshot.cells) / MOST_CELLS) ** (1 / 3) - 1e-9))
 
 
 def levels_of(field, wanted, path):
