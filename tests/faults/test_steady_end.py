@@ -165,3 +165,29 @@ def test_a_residual_that_stalls_above_rounding_is_not_converged(tmp_path):
     assert " stalls at " in done.stderr and len(checkpoints(tmp_path / "stalled")) == 1
     tolerance = re.search(r"use a tolerance of (\S+) or more", done.stderr)[1]
     run(tmp_path, "enough", f"problem.tolerance={tolerance}")
+
+
+WEAKLY_COOLED = """\
+grid: {cells: [12, 10, 8], lengths: [0.01, 0.01, 0.002]}
+material: {conductivity: 400}
+boundaries: {z_min: {kind: convection, ambient: 300, coefficient: 0.1}}
+initial: [{shape: constant, value: 300}]
+sources: [{shape: box, from: [0.001, 0.001, 0.001], to: [0.005, 0.009, 0.0015], power: 1e-2}]
+problem: {kind: steady}
+output: {snapshots: false}
+"""
+
+
+def test_mixed_precision_survives_the_change_of_the_mean(tmp_path):
+    """From a uniform guess the residual rises until the mean of this body is right, 1000 K above it."""
+    write_deck(tmp_path, WEAKLY_COOLED + "precision: mixed\n")
+    run(tmp_path, "out")
+    found = record(tmp_path / "out")
+    assert found["residual"]["convergence"] == "reached"
+    assert found["end_state"]["lowest"]["temperature_K"] == pytest.approx(1300, abs=1)
+
+
+def test_no_advice_ends_a_run_before_its_first_sweep(tmp_path):
+    write_deck(tmp_path, WEAKLY_COOLED)
+    assert "a tolerance of" not in run(tmp_path, "out", "precision=fp32").stderr
+    assert "24 of the first residual is reached before the first sweep" in run(tmp_path, "no", "problem.tolerance=24", code=65).stderr
