@@ -172,7 +172,7 @@ class MaterialMultigrid {
   using OfBody = std::function<void(int along, bool above, FieldView<float> to, Box cells)>;
 
   // For the grid of `level`, on whose stream work is queued. Arguments must outlive the object. Collective.
-  // Throws CollectiveError where a rank has only one layer of cells.
+  // Each rank has two layers of cells along an axis that is cut (decompose() of app/session.cpp).
   template <class T>
   MaterialMultigrid(const Level<T>& level, OfBody of_body)
       : config_(level.config()),

@@ -53,7 +53,7 @@ class Correction : public WholeCycle {
 };
 
 // `step`: of a level whose method solves by correction; it must outlive the result. Collective. Throws as
-// make_multigrid(), and with several materials where a rank has only one layer of cells.
+// make_multigrid(). With several materials each rank has two layers of cells along an axis that is cut.
 template <class T>
 std::unique_ptr<Correction<T>> make_correction(Step<T>& step);
 template <class T>  // solver/material_multigrid.cpp
