@@ -175,6 +175,13 @@ std::string steady_end_text(const Config& config, const LoopOutcome& outcome, st
                                  : remedy(config, fmt::format("a tolerance of {:.2g} or more", reached));
   if (r.convergence == Convergence::stagnated)
     return stagnation_text(config, r, outcome.largest_temperature, unit, larger);
+  if (outcome.unbalanced_share > 0)
+    return fmt::format(
+        "not converged: the residual stopped falling at {:.3g} K, the rounding of {}, where {:.3g} % of the "
+        "heat of sources and flux boundaries is not balanced; use {}",
+        *r.last, word(config.precision), 100 * outcome.unbalanced_share,
+        config.precision == Precision::fp32 ? "precision: fp64"
+                                            : "boundaries that take up more heat per kelvin");
   if (r.convergence == Convergence::stalled)
     return fmt::format(
         "not converged: after {} sweeps the residual stalls at {:.3g} K, above the tolerance of {:.3g} K and "

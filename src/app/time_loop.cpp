@@ -192,7 +192,7 @@ class Loop {
     const bool is_known = steady() && (config_.problem.method == MethodName::multigrid ||
                                        has_several_materials(config_) || !has_varying_coefficients(config_));
     const double lowest = is_known ? sweep_spectrum(config_).lowest : 0;
-    if (lowest > 0 && r.last) r.error = *r.last / lowest;
+    if (lowest > 0 && r.last && *r.last > 0) r.error = *r.last / lowest;
     const bool misses_tolerance = steady() && end_ != Convergence::reached && config_.problem.tolerance > 0;
     if (misses_tolerance) outcome_.largest_temperature = std::abs(solver_.extremes().most_extreme().value);
     if (std::is_same_v<T, float>) warn_of_hidden_error();
@@ -366,12 +366,31 @@ class Loop {
                            found.highest.value - found.lowest.value));
   }
 
-  // Ends the run if the residual no longer falls: stagnated at the level of rounding, stalled above it.
+  // Ends the run if the residual no longer falls: stagnated at the level of rounding, stalled above it, or
+  // where rounding hides heat that never reaches a boundary.
   void check_stagnation(std::int64_t sweep, double residual) {
+    constexpr double serious = 0.01;
     stagnation_.checked(sweep, residual);
     if (!stagnation_.reached(sweep)) return;
     const double rounding = rounding_level<T>(std::abs(solver_.extremes().most_extreme().value));
-    end_ = residual <= rounding ? Convergence::stagnated : Convergence::stalled;
+    end_ = Convergence::stalled;
+    if (!(residual <= rounding)) return;
+    const double share = unbalanced_share();
+    if (share > serious)
+      outcome_.unbalanced_share = share;
+    else
+      end_ = Convergence::stagnated;
+  }
+
+  // Collective. Of the heat that sources and flux boundaries give, what the field does not balance. 0 where
+  // they give none, as the flows are then of rounding alone, and where flows are not known.
+  double unbalanced_share() {
+    const std::optional<HeatFlows> flows = solver_.heat_flows();
+    if (!flows) return 0;
+    double given = std::abs(flows->source);
+    for (int f = 0; f < face_count; ++f)
+      if (is_of_flux(config_, static_cast<Face>(f))) given += std::abs(flows->boundaries[f]);
+    return given > 0 ? std::abs(flows->balance) / given : 0;
   }
 
   HistoryLine line_of(std::int64_t sweep) const { return {.sweep = sweep, .time = schedule_.time(sweep)}; }

@@ -301,6 +301,7 @@ struct LoopOutcome {
   double end_seconds = 0;                // of this rank, for files after the last sweep
   double wall = 0;                       // s, the whole loop
   double largest_temperature = 0;        // K, magnitude; of a steady run that ended above its tolerance
+  double unbalanced_share = 0;           // of the heat given, if more than 1 % is lost in rounding
   std::string divergence;                // why the loop stopped early; empty when it did not
   std::string stopped_by;                // "SIGUSR1", "the wall time"; empty where the run came to its end
   std::int64_t untimed_sweeps = 0;       // until autotuning ended; the solver has no times of them
