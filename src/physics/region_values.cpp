@@ -281,6 +281,30 @@ bool has_power(const RegionValue& source) {
   return source.power || (source.shape != Shape::constant && source.shape != Shape::formula);
 }
 
+// The share of its heat during the run that a moving source gives the body, from its places at some steps.
+double mean_in_body(const Config& config, const RegionValue& source, bool has_voids) {
+  const std::int64_t samples = has_voids ? 16 : 64;  // a share in the body takes a pass over cells
+  const TimePlan plan = time_plan(config);
+  double in_body = 0, all = 0;
+  for (std::int64_t i = 0; i < samples; ++i) {
+    const double t = plan.dt * static_cast<double>(plan.steps * i / samples);
+    const PlacedSource placed = placed_source(config, source, t);
+    double share = placed.inside;
+    if (has_voids && share > 0) {
+      RegionValue still = source;
+      for (std::size_t a = 0; a < 3; ++a) {
+        still.from_at[a] = still.from[a] = source.from_at[a](0, 0, 0, t);
+        still.to_at[a] = still.to[a] = source.to_at[a](0, 0, 0, t);
+        still.centre_at[a] = still.centre[a] = source.centre_at[a](0, 0, 0, t);
+      }
+      share *= share_in_body(config, still);
+    }
+    in_body += share * std::abs(placed.power);
+    all += std::abs(placed.power);
+  }
+  return all > 0 ? in_body / all : 1;
+}
+
 }  // namespace
 
 std::vector<std::string> shape_warnings(const Config& config) {
@@ -288,7 +312,14 @@ std::vector<std::string> shape_warnings(const Config& config) {
   const bool has_voids = has_void(material_classes(config));
   for (std::size_t i = 0; i < config.sources.size(); ++i) {
     const RegionValue& source = config.sources[i];
-    if (source.moves()) continue;  // it may enter and leave the domain
+    if (source.moves()) {  // it may enter and leave the domain, but not be out of it most of the time
+      const double mean = mean_in_body(config, source, has_voids);
+      if (mean < 0.5)
+        warnings.push_back(
+            fmt::format("{}: in the mean over the run only {:.3g} % of its heat is inside the {}",
+                        config.at(fmt::format("sources.{}", i)), 100 * mean, has_voids ? "body" : "domain"));
+      continue;
+    }
     const double inside =
         source.varies() ? placed_source(config, source, 0).inside : Coverage(config, source).inside();
     const std::string key = fmt::format("sources.{}", i);

@@ -313,13 +313,14 @@ HEATED = {"shape": "box", "from": [0.03, 0.02, 0.02], "to": [0.05, 0.06, 0.06], 
 
 
 @pytest.mark.parametrize("source, share", [
-    (HEATED, 50), ({**HEATED, "power": "5*(1 + t)"}, 50), ({"shape": "constant", "power": 5}, 50),
+    (HEATED, 50), ({**HEATED, "power": "5*(1 + t)"}, 50),
+    ({**HEATED, "from": ["if(t > 0, 0.03, 0.06)", 0, 0], "to": ["if(t > 0, 0.05, 0.08)", 0.08, 0.08]}, 25), ({"shape": "constant", "power": 5}, 50),
     ({"shape": "sphere", "centre": [0.04, 0.04, 0.04], "radius": 0.013, "power": 5}, 50),
     ({"shape": "cylinder", "centre": [0.06, 0.04, 0.04], "radius": 0.015, "length": 0.08, "axis": "x", "value": 5}, 25),
     ({"shape": "gaussian", "centre": [0.04, 0.04, 0.04], "width": 0.006, "power": 5}, 50),
     ({"shape": "double_ellipsoid", "centre": [0.04, 0.04, 0.08], "front": 0.01, "rear": 0.01, "half_width": 0.01, "depth": 0.01,
       "power": 5}, 50), ({"shape": "dataset", "file": "heat.hdf", "dataset": "/q"}, 25), ({"shape": "constant", "value": 5}, None), ({**HEATED, "from": [0.02, 0, 0], "to": [0.04, 0.08, 0.08]}, None),
-], ids=["box", "power", "all", "sphere", "cylinder", "gaussian", "ellipsoid", "dataset", "density", "body"])
+], ids=["box", "power", "moving", "all", "sphere", "cylinder", "gaussian", "ellipsoid", "dataset", "density", "body"])
 @pytest.mark.parametrize("zones", [None, [[4, 0.01], [2, 0.02]]], ids=["uniform", "graded"])
 def test_heat_in_a_void_is_said(tmp_path, source, share, zones):
     """The half of the box with the larger x is a void."""
