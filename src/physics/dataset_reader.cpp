@@ -244,24 +244,23 @@ void check_sizes_of_cells(const std::string& file, const Config& config) {
   const Hdf5File opened = open_file(file);
   if (H5Lexists(opened.get(), "isotherm", H5P_DEFAULT) <= 0) return;
   const Hdf5Object group(H5Gopen2(opened.get(), "isotherm", H5P_DEFAULT));
-  const bool is_graded = group.valid() && H5Lexists(group.get(), "edges_x", H5P_DEFAULT) > 0;
-  if (!is_graded && !config.grid.is_graded()) return;
+  if (!group.valid() || H5Aexists(group.get(), "spacing") <= 0) return;  // not written by isotherm
+  const bool is_graded = H5Lexists(group.get(), "edges_x", H5P_DEFAULT) > 0;
+  const auto sizes = read_attribute<Vector3>(group.get(), "spacing", file);
   for (int axis = 0; axis < 3; ++axis) {
     const GridAxis along(config, axis);
     const std::string name = std::string("edges_") + "xyz"[axis];
     std::vector<double> edges;
     if (is_graded)
       edges = read_row_dataset(group.get(), name.c_str(), static_cast<std::size_t>(along.cells()) + 1, file);
-    bool are_same = is_graded;
-    for (Index i = 0; are_same && i < along.cells(); ++i) {
+    for (Index i = 0; i < along.cells(); ++i) {
       const auto at = static_cast<std::size_t>(i);
-      are_same = std::abs(edges[at + 1] - edges[at] - along.size(i)) <= rounding * along.size(i);
+      const double size = is_graded ? edges[at + 1] - edges[at] : sizes[axis];
+      if (!(std::abs(size - along.size(i)) <= rounding * along.size(i)))
+        reject(file, fmt::format("its cells have other sizes along {} than those of the deck; name a run on "
+                                 "the same grid, or write its sizes under grid",
+                                 "xyz"[axis]));
     }
-    if (!are_same)
-      reject(file, fmt::format(
-                       "its cells have not the sizes of grid.spacing along {}; name a run on the same grid, "
-                       "or write the spacing of this one",
-                       "xyz"[axis]));
   }
 }
 

@@ -57,8 +57,8 @@ void check_shape(const DatasetReader& reader, const std::string& file, const std
 std::vector<double> read_dataset_box(const std::string& file, const std::string& dataset, Int3 grid_cells,
                                      Box box);
 
-// Throws Error(deck) if a file of isotherm and the grid of the deck have cells of different sizes. Checks
-// this only if at least one of them has several sizes.
+// Throws Error(deck) if a file that isotherm wrote, of the grid's shape, has cells of other sizes than the
+// grid.
 void check_sizes_of_cells(const std::string& file, const Config& config);
 
 // A field that an earlier run stored in a file.

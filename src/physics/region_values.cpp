@@ -45,10 +45,10 @@ struct Row {
   const Datasets* datasets = nullptr;
   std::vector<double> sums;                 // K or W/m^3, one per cell
   std::vector<double> shares;               // of the current entry
+  std::vector<std::size_t> not_finite_by;   // the last entry with such a value, where a sum is not finite
   std::span<const std::uint8_t> is_void{};  // of each cell; empty: none is
   std::optional<BadCell> bad;
 
-  bool counts(std::size_t i) const { return is_void.empty() || is_void[i] == 0; }
   void note(const BadCell& cell) {
     if (!bad || cell.before(*bad)) bad = cell;
   }
@@ -76,7 +76,8 @@ void store(Row& row, double scale, double lowest, std::size_t entries, T* cells)
   for (std::size_t i = 0; i < row.sums.size(); ++i) {
     const bool is_finite = std::isfinite(cells[i]);
     if (!is_finite || row.sums[i] < lowest)
-      row.note({row.first + Int3{static_cast<Index>(i), 0, 0}, entries - 1, row.sums[i], is_finite});
+      row.note({row.first + Int3{static_cast<Index>(i), 0, 0},
+                std::isfinite(row.sums[i]) ? entries - 1 : row.not_finite_by[i], row.sums[i], is_finite});
   }
 }
 
@@ -107,8 +108,10 @@ class RegionValues::Region {
   std::vector<double> read_dataset(const Config& config, Box subdomain) const {
     if (entry_->shape != Shape::dataset) return {};
     try {
+      std::vector<double> values =
+          read_dataset_box(entry_->file, entry_->dataset, config.grid.cells, subdomain);
       check_sizes_of_cells(entry_->file, config);
-      return read_dataset_box(entry_->file, entry_->dataset, config.grid.cells, subdomain);
+      return values;
     } catch (const Error& e) {
       throw Error(e.code(), fmt::format("{}: {}", config.at(key()), e.what()));
     }
@@ -160,15 +163,16 @@ class RegionValues::Region {
   // A gaussian always adds: with its infinite tails it would replace the values of all cells.
   bool adds() const { return entry_->mode == RegionMode::add || entry_->shape == Shape::gaussian; }
   void mix(double& sum, double share) const {
-    sum = adds() ? sum + share * value_ : (1 - share) * sum + share * value_;
+    sum = adds()       ? sum + share * value_
+          : share == 1 ? value_  // whatever the sum was, NaN too
+                       : (1 - share) * sum + share * value_;
   }
   template <class ValueOf>
   void mix_all(Row& row, const ValueOf& value_of) const {
     const bool adds = this->adds();
     for (std::size_t i = 0; i < row.sums.size(); ++i) {
       const double value = value_of(i);
-      if (!std::isfinite(value) && row.counts(i))
-        row.note({row.first + Int3{static_cast<Index>(i), 0, 0}, number_, value});
+      if (!std::isfinite(value)) row.not_finite_by[i] = number_;
       row.sums[i] = adds ? row.sums[i] + value : value;
     }
   }
@@ -238,10 +242,11 @@ HeatTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field) 
   const std::vector<std::uint8_t> voids =
       has_void_ ? void_cells(config_, subdomain) : std::vector<std::uint8_t>{};
   const CellWeights volumes(config_, subdomain);
-  std::vector<Row> rows(omp_get_max_threads(), Row{{}, subdomain, &datasets, {}, {}, {}, {}});
+  std::vector<Row> rows(omp_get_max_threads(), Row{{}, subdomain, &datasets, {}, {}, {}, {}, {}});
   for (Row& row : rows) {
     row.sums.resize(extent.x);
     row.shares = row.sums;
+    row.not_finite_by.resize(extent.x);
   }
   std::vector<HeatTotals> totals(is_source_ ? extent.y * extent.z : 0);
 #pragma omp parallel for collapse(2) schedule(static) num_threads(static_cast <int>(rows.size()))

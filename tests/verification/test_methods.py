@@ -226,6 +226,7 @@ def test_a_steady_run_is_the_start_of_a_transient(tmp_path):
                                                           "{shape: dataset, file: steady}"))
     assert run(tmp_path, "problem.end_time=0")["fingerprint"] == record["fingerprint"]
     assert np.abs(field_of_steps(tmp_path, 4) - field(tmp_path / "steady")).max() < 1e-6
+    assert "its cells have other sizes along x" in ran("check", "deck.yaml", "grid.spacing=[0.05, 0.04, 0.04]", cwd=tmp_path, code=65).stderr
     (tmp_path / "steady").rename(tmp_path / "away")
     assert "initial.0.dataset: " in ran("check", "deck.yaml", cwd=tmp_path, code=66).stderr
 

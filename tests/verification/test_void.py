@@ -179,8 +179,10 @@ def test_a_run_can_start_from_one_with_a_void(tmp_path):
     deck["initial"] = [{"shape": "dataset", "file": "earlier"}]
     run(tmp_path, deck)
     assert runs.fingerprint(runs.cells(tmp_path / "out" / "deck_00000000.hdf")) == runs.fingerprint(field(tmp_path / "earlier"))
-    del deck["regions"][1]
-    assert "not finite" in run(tmp_path, deck, code={65})
+    removed = deck["regions"].pop(1)
+    assert "initial.0.dataset: " in (said := run(tmp_path, deck, code={65})) and "not finite" in said
+    deck["initial"].append({**{key: removed[key] for key in removed if key != "material"}, "value": 310})
+    run(tmp_path, deck)
 
 
 def test_pictures_and_the_report_leave_a_void_blank(tmp_path):
