@@ -1,6 +1,8 @@
 #include "tune/tuning_file.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -118,6 +120,8 @@ std::optional<TuningChoice> recall_tuning(const Config& config, const TuningKey&
 }
 
 void keep_tuning(const std::string& path, const TuningKey& key, const TuningChoice& choice) {
+  const FileDescriptor lock(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (lock.valid()) TEMP_FAILURE_RETRY(::flock(lock.get(), LOCK_EX));  // some file systems have no locks
   std::vector<Entry> entries = read(path);
   std::erase_if(entries, [&](const Entry& entry) { return entry.key == key; });
   entries.push_back({key, choice});

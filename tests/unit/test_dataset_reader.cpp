@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <hdf5.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <numeric>
@@ -239,6 +241,24 @@ TEST_F(TuningFile, TellsKeysApartByEveryPart) {
   EXPECT_TRUE(differs([](TuningKey& k) { k.source = true; }));
   EXPECT_TRUE(differs([](TuningKey& k) { k.faces = "wwwwpp"; }));
   EXPECT_TRUE(differs([](TuningKey& k) { k.asked = "naive auto auto"; }));
+}
+
+TEST_F(TuningFile, KeepsTheEntriesOfRunsThatWriteAtOneTime) {
+  constexpr int processes = 4, entries = 8;
+  const auto key_of = [](int number) {
+    TuningKey key = some_key();
+    key.ranks = number;
+    return key;
+  };
+  for (int process = 0; process < processes; ++process) {
+    if (fork() != 0) continue;
+    for (int i = 0; i < entries; ++i)
+      keep_tuning(path, key_of(process * entries + i), {{"naive", "-", "fused"}});
+    _exit(0);
+  }
+  while (wait(nullptr) > 0) continue;
+  for (int number = 0; number < processes * entries; ++number)
+    EXPECT_TRUE(find_tuning(path, key_of(number))) << number;
 }
 
 TEST_F(TuningFile, RefusesWhatIsNone) {
