@@ -64,7 +64,7 @@ def bench_subject(content):
     """"bench stencil with boundaries, norm l2 on 1 rank (Some CPU)"."""
     options = content["options"]
     given = [flag for flag in ("boundaries", "source", "overlap") if options[flag] is True]
-    given += [f"{word} {options[word]}" for word in ("norm", "op") if options[word]]
+    given += [f"{word} {escaped(options[word])}" for word in ("norm", "op", "formula", "deck") if options.get(word)]
     return (f"bench {content['subject']}{' with ' + ', '.join(given) if given else ''} on {counted(content['ranks'], 'rank')} "
             f"({escaped(content['device']['name'])})")
 

@@ -125,6 +125,7 @@ def test_walls_source_and_norm_are_measured_and_checked(tmp_path, norm):
     record, out = bench(tmp_path, "stencil", "--sizes", sizes, "--boundaries", "--source", "--overlap", "--norm", norm, "--seed", "5")
     assert record["options"] == {
         "seed": 5, "seconds_per_kernel_s": 0.02, "boundaries": True, "source": True, "overlap": True, "norm": norm, "op": None,
+        "formula": None, "deck": None,
     }
     for entry in record["entries"]:
         if entry["kernel"] in WITHOUT_NORM:
@@ -256,6 +257,19 @@ def test_a_baseline(tmp_path):
         before, now = (f"{each['points_per_s'] / 1e9:.3f} GPts/s" for each in (changed, entry))
         assert re.search(rf"^  {name} +{before} +{now} .* {word}$", done.stdout, re.MULTILINE)
         assert done.stderr.startswith("" if code == 0 else "1 of 1 figure of merit got worse than in 'baseline.json' by more than 20 %; ")
+
+
+def test_another_formula_or_deck_is_another_benchmark(tmp_path):
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text("grid: {cells: 4, spacing: 1}\nmaterial: {conductivity: 1}\nproblem: {kind: steady}\n"
+                                     "initial: [{shape: constant, value: 1}]\nboundaries: {x_min: &cold {kind: temperature, value: 0}, "
+                                     "x_max: *cold, y_min: *cold, y_max: *cold, z_min: *cold, z_max: *cold}\n")
+    for words, option, values in ((["formula", *QUICK, "--sizes", "9", "--formula"], "formula", ("x", "x*y")),
+                                  (["solve", "--device", "cpu", "--repeats", "1", "--deck"], "deck", ("a.yaml", "b.yaml"))):
+        for number, value in enumerate(values):
+            ran("bench", *words, value, "--json", f"{number}.json", cwd=tmp_path)
+        refused = ran("baseline", "0.json", "1.json", cwd=tmp_path, code=65).stderr
+        assert all(f"bench {words[0]} with {option} {value} on 1 rank" in refused for value in values)
 
 
 FACES = ["x-", "x+", "y-", "y+", "z-", "z+"]

@@ -260,7 +260,9 @@ std::string to_json(const BenchRecord& r) {
                       {"source", o.source},
                       {"overlap", o.overlap},
                       {"norm", o.norm},
-                      {"op", o.subject == BenchSubject::reduction ? Json(o.op) : Json()}}},
+                      {"op", o.subject == BenchSubject::reduction ? Json(o.op) : Json()},
+                      {"formula", o.subject == BenchSubject::formula ? Json(o.formula) : Json()},
+                      {"deck", o.deck.empty() ? Json() : Json(o.deck)}}},
                     {"entries", r.entries},
                     {"warnings", r.warnings}});
 }
