@@ -168,15 +168,20 @@ Json record_of(const fs::path& file) {  // a discarded value if there is none
   return Json::parse(stream, nullptr, false);
 }
 
-// s, of the run that wrote this checkpoint and of those before it, from its record; 0 without one.
-double wall_until(const fs::path& file) {
-  const Json record = record_of(file);
+// Sets the time and the sweeps of the run that wrote this checkpoint and of those before it, from its record:
+// its sweeps if it ended at the checkpoint.
+void count_earlier_runs(Restart& restart) {
+  restart.sweeps = restart.sweep();
+  const Json record = record_of(restart.file);
   try {
-    const Json& before = record.at("continuation").at("restarted_from");
-    return record.at("phases_s").at("total").at("max").get<double>() +
-           (before.is_null() ? 0 : before.value("earlier_wall_s", 0.0));
-  } catch (const Json::exception&) {
-    return 0;
+    const Json found = record.at("continuation").at("restarted_from");
+    const Json before = found.is_null() ? Json::object() : found;
+    restart.wall =
+        record.at("phases_s").at("total").at("max").get<double>() + before.value("earlier_wall_s", 0.0);
+    if (record.at("end_state").at("sweep") == restart.sweep())
+      restart.sweeps = record.at("performance").at("sweeps").get<std::int64_t>() +
+                       before.value("earlier_sweeps", before.value("sweep", std::int64_t{0}));
+  } catch (const Json::exception&) {  // no record, or none of a run
   }
 }
 
@@ -238,7 +243,7 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Force force, S
   for (const std::string& why : passed_over)
     restart->warnings.push_back(fmt::format("passed over: {}; resuming from {}", why, restart->file));
   restart->same_directory = world.all(goes_on_in(asked.folder, config));
-  if (world.is_root() && restart->same_directory) restart->wall = wall_until(restart->file);
+  if (world.is_root() && restart->same_directory) count_earlier_runs(*restart);
   restart->lock = std::move(lock);
   if (!config.places.contains("output.directory")) config.output.directory = asked.folder.string();
   session.cases = {config};

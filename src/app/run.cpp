@@ -330,7 +330,8 @@ class Run {
     record_solver();
     record_.performance.copy_bandwidth = plan_.copy_bandwidth;
     record_.performance.predicted_seconds = predicted_seconds(plan_.session, plan_.copy_bandwidth);
-    if (restart) record_.continuation.restarted = {restart->file, restart->sweep(), restart->wall};
+    if (restart)
+      record_.continuation.restarted = {restart->file, restart->sweep(), restart->wall, restart->sweeps};
     phases_[Phase::setup] = plan_.started.seconds();
     console_.say(banner(record_));
     if (restart) resume();

@@ -20,8 +20,9 @@ namespace isotherm {
 struct Restart {
   std::string file{};  // the checkpoint, whose header and cells are sound
   SnapshotHeader header{};
-  double wall = 0;                      // s, of the earlier runs in this directory; on rank 0 only
-  bool same_directory = true;           // the run resumes in the directory of `file`
+  double wall = 0;             // s, of the earlier runs in this directory; on rank 0 only
+  std::int64_t sweeps = 0;     // of those runs, with the parts of steps that were computed; on rank 0 only
+  bool same_directory = true;  // the run resumes in the directory of `file`
   std::shared_ptr<RunLock> lock{};      // on that directory; rank 0 only
   std::vector<std::string> warnings{};  // about checkpoints that were skipped
   std::vector<std::string> changes{};   // allowed changes of the deck: "problem.steps 100 -> 200"

@@ -22,7 +22,8 @@ def expect_to_go_on(folder, words=(), ranks=0):
     end = [f"problem.steps={sweep_of(last) + 7}", *words]
     ran("run", "deck.yaml", "output.directory=out", *end, "--restart", "latest", ranks=ranks, cwd=folder)
     assert record(folder / "out")["continuation"]["restarted_from"] == {
-        "file": f"out/{last}", "sweep": sweep_of(last), "earlier_wall_s": before["phases_s"]["total"]["max"]}
+        "file": f"out/{last}", "sweep": sweep_of(last), "earlier_wall_s": before["phases_s"]["total"]["max"],
+        "earlier_sweeps": before["performance"]["sweeps"]}
     ran("run", "deck.yaml", "output.directory=whole", *end, cwd=folder)
     expect_same_answer(folder / "whole", folder / "out")
 

@@ -117,6 +117,22 @@ def test_a_case_that_stops_by_itself_is_to_go_on(tmp_path):
     assert "1 finished before, 1 to run" in study(tmp_path, code=75).stdout
 
 
+def test_a_resumed_case_has_the_sweeps_of_all_parts_of_its_steps(tmp_path):
+    """As the same case without a stop: a tolerance divides its steps."""
+    base = BASE.replace("steps: 4}", "method: implicit, tolerance: 1e-3, dt: 100, steps: 4}").replace(
+        "diagnostics: 2", "checkpoint: {final: true}")
+    write_study(tmp_path, "  list: [{name: a}]\n", base)
+    study(tmp_path)
+    whole = rows(tmp_path / "out")["a"]["sweeps"]
+    ran("run", "out/a/a.yaml", "problem.steps=2", "output.overwrite=true", cwd=tmp_path)
+    first = record(tmp_path / "out/a")["performance"]["sweeps"]
+    ran("run", "out/a/a.yaml", "--restart", "latest", cwd=tmp_path)
+    restarted = record(tmp_path / "out/a")["continuation"]["restarted_from"]
+    assert restarted["earlier_sweeps"] == first > restarted["sweep"] > 0
+    study(tmp_path, "--collect")
+    assert rows(tmp_path / "out")["a"]["sweeps"] == whole
+
+
 def test_not_converged_is_an_answer(tmp_path):
     base = BASE.replace("{kind: transient, steps: 4}", "{kind: steady, max_sweeps: 5, check_interval: 5}")
     write_study(tmp_path, "  matrix: {problem.tolerance: [0.999, 1e-9]}\n", base)

@@ -31,6 +31,7 @@ OF_RUN = {
     **{name: f"method.{name}" for name in ("kernel", "tile", "reduction", "transport")},
     "fingerprint": "fingerprint", "message": "message",
 }
+EARLIER = "continuation.restarted_from"  # of a resumed case
 OF_SCALING = ("cells", "speedup", "efficiency_percent", "scaling_base")  # in addition, for a deck with scaling:
 # Reported by default, if a case has them.
 USUAL = ("step_s", "copy_bandwidth_share_percent", "residual_K", "max_error_K", "max_K")
@@ -94,8 +95,8 @@ class Collection:
         row.update({"name": case.name, **settings, **known})
         row.update({name: value_at(run, name) for name in self.columns if name not in row and "." in name})
         # Adds those before the checkpoint of a resumed case: the sums are as for a case that was never stopped.
-        for name, key in (("sweeps", "sweep"), ("wall_s", "earlier_wall_s")):
-            before = value_at(run, f"continuation.restarted_from.{key}")
+        for name, before in (("sweeps", value_at(run, f"{EARLIER}.earlier_sweeps") or value_at(run, f"{EARLIER}.sweep")),
+                             ("wall_s", value_at(run, f"{EARLIER}.earlier_wall_s"))):
             if is_number(row[name]) and is_number(before):
                 row[name] += before
         if self.deck.scaling:

@@ -459,7 +459,8 @@ static Described described(const HeatTotals& s) {
 static Described described(const Continuation::Restarted& r) {
   return object({{"file", r.file},
                  {"sweep", r.sweep},
-                 {"earlier_wall_s", r.wall, "of the runs before in this directory"}});
+                 {"earlier_wall_s", r.wall, "of the runs before in this directory"},
+                 {"earlier_sweeps", r.sweeps, "of these runs, as performance.sweeps counts them"}});
 }
 
 static Described described(const Continuation& c) {

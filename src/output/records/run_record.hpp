@@ -172,7 +172,8 @@ struct Continuation {
   struct Restarted {
     std::string file;
     std::int64_t sweep = 0;
-    double wall = 0;  // s, of earlier runs in this directory; 0: not known from their record
+    double wall = 0;          // s, of earlier runs in this directory; 0: not known from their record
+    std::int64_t sweeps = 0;  // of those runs; as `sweep` where their record does not say
   };
   std::optional<Restarted> restarted;
   std::string stopped_by;  // as in LoopOutcome
