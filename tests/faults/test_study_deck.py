@@ -145,6 +145,8 @@ WRONG = [
     ("  matrix: {grid.cells: [16]}\n  name: \"{grid.cell}\"\n", "deck.yaml:12:9: study.name: 'grid.cell' does not"),
     ("  matrix: {grid.cells: [16]}\n  name: \"a{grid.cells\"\n", "deck.yaml:12:9: study.name: a brace at character 2"),
     ("  matrix: {precision: [fp32]}\n  name: \"/\"\n", "deck.yaml:12:9: study.name: the name '' of case 1"),
+    (f"  list: [{{name: {61 * 'ü'}}}]\n",
+     "deck.yaml:10:1: study.name: the name '{0}...' of case 1 (name {0}...) has more than 120 bytes; ".format(60 * "ü")),
     ("  list: [{name: deck}]\n", "deck.yaml:10:1: study.name: the name 'deck' of case 1"),
     ("  matrix: {problem.steps: [3, 4], ranks: [1, 4]}\n  name: \"{problem.steps}\"\n",
      "deck.yaml:12:9: study.name: case 1 (problem.steps 3, ranks 1) and case 2 (problem.steps 3, ranks 4) have one name, '3' ("),

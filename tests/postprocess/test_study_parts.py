@@ -131,7 +131,7 @@ def test_the_own_template_is_that_of_inputs_and_sound():
 
 @pytest.mark.parametrize("name, safe", [
     ("a/b c", "a-b-c"), ("../../etc/passwd", "etc-passwd"), ("-rf", "rf"), ("293 + 100*x", "293-+-100-x"),
-    ("{kind: flux, value: 10}", "kind-flux-value-10"), ("grün\n", "gr-n"), ("//", "")])
+    ("{kind: flux, value: 10}", "kind-flux-value-10"), ("grün\n", "grün"), ("热 (Kühl)", "热-Kühl"), ("//", "")])
 def test_names_are_safe_for_file_systems(name, safe):
     assert safe_name(name) == safe
 

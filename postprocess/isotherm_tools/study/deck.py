@@ -18,7 +18,7 @@ from isotherm_tools.text import counted, groups, meant, printable
 MOST_CASES = 100000  # before exclusion
 MOST_LINES = 100  # lines of problems
 SHOWN = 3  # names of cases after a problem that not all cases have
-LONGEST_NAME = 120  # so that a file name with suffix and sweep has less than 255 characters
+LONGEST_NAME = 120  # bytes, so that a file name with suffix and sweep has less than 255
 KEY = r"\{([^{}]*)\}"  # of study.name
 RESERVED = ("study.csv", "study.json", "run.lock", "deck", "deck.resolved")  # names of files of a study or a run
 
@@ -333,8 +333,8 @@ def name_cases(expansion):
         case.name = safe_name(name)
         settings = [f"name {printable(case.word)}"] if case.word else []
         who = f"case {number} ({', '.join(settings + [f'{key} {case.value_text(key)}' for key in varied])})"
-        why = "is empty" if not case.name else f"has more than {LONGEST_NAME} characters" if len(
-            case.name) > LONGEST_NAME else "is that of a file of the study or of a run" if case.name in RESERVED else ""
+        why = "is empty" if not case.name else f"has more than {LONGEST_NAME} bytes" if len(
+            case.name.encode()) > LONGEST_NAME else "is that of a file of the study or of a run" if case.name in RESERVED else ""
         if why:
             example = next(iter(varied), "name")
             problems.add("study.name", f"the name '{printable(case.name)}' of {who} {why}; write a pattern, such as "
@@ -348,8 +348,9 @@ def name_cases(expansion):
 
 
 def safe_name(text):
-    """A name for a folder: unsafe characters become '-', which is removed at the ends; never a hidden folder or an option."""
-    return re.sub(r"-?[^A-Za-z0-9._+-][^A-Za-z0-9._+-]*", "-", text).rstrip("-").lstrip(".-")
+    """A name for a folder: all but letters, digits and "._+-" becomes '-', which is removed at the ends; never a hidden folder or an
+    option."""
+    return re.sub(r"-?[^\w.+-]+", "-", text).rstrip("-").lstrip(".-")
 
 
 def check_sections(sections, varied, problems):
