@@ -115,6 +115,9 @@ def test_a_case_that_stops_by_itself_is_to_go_on(tmp_path):
     assert study(tmp_path, code=75).stderr == "1 of 2 cases finished; resume with: isotherm study deck.yaml\n"
     assert states(tmp_path / "out") == {"a": "done", "b": "stopped"}
     assert "1 finished before, 1 to run" in study(tmp_path, code=75).stdout
+    write_study(tmp_path, "  list: [{name: a}, {name: b, solver.walltime: 1000}]\n")
+    study(tmp_path)
+    assert states(tmp_path / "out") == {"a": "done", "b": "done"}
 
 
 def test_a_resumed_case_has_the_sweeps_of_all_parts_of_its_steps(tmp_path):

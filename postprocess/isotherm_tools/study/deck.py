@@ -58,13 +58,14 @@ class StudyDeck:
                 raise Failure(case.refused["code"], f"{case.refused['text']} [case {case.name}]")
 
     def changes(self, pairs):
-        """Differences of resolved decks, as "problem.steps 4 -> 6", without those of output.directory. `pairs`: [(before, now)]."""
+        """Differences of resolved decks, as "problem.steps 4 -> 6", without those of the folder and the wall-time limit. `pairs`:
+        [(before, now)]."""
         unknown = list(dict.fromkeys(pair for pair in pairs if pair not in self.known_changes and pair[0] != pair[1]))
         for pair, answer in zip(unknown, self.ask([{"before": before, "now": now} for before, now in unknown]) if unknown else []):
             found = raise_error(answer)["changes"]
             self.known_changes[pair] = ["its deck.yaml is of no case"] if found is None else [
                 f"{each['key']} {each['before']} -> {each['now']}" for each in found
-                if each["key"] not in ("output.directory", "output.overwrite")]
+                if each["key"] not in ("output.directory", "output.overwrite", "solver.walltime")]
         return [self.known_changes.get(pair, []) for pair in pairs]
 
 
