@@ -28,6 +28,7 @@
 #include "physics/slowest_mode.hpp"
 #include "physics/step_limits.hpp"
 #include "physics/varying_sources.hpp"
+#include "solver/coarsening.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/multigrid.hpp"
 #include "solver/schedule.hpp"
@@ -191,26 +192,13 @@ double predicted_seconds(const Session& session, double copy_bandwidth) {
   return seconds;
 }
 
-namespace {
-
-// The axis along which multigrid of several materials cannot be cut so, else -1: a rank does not know the
-// boundary of a neighbour that has only one layer of cells.
-int thin_axis(const Config& config, Int3 process_grid) {
-  if (!has_several_materials(config) ||
-      (config.problem.method != MethodName::multigrid && !is_implicit(config)))
-    return -1;
-  for (int axis = 0; axis < 3; ++axis)
-    if (process_grid[axis] > 1 && config.grid.cells[axis] / process_grid[axis] < 2) return axis;
-  return -1;
-}
-
-}  // namespace
-
 std::vector<EstimatedGrid> weigh_process_grids(const Config& config, int ranks, Backend backend) {
   std::vector<EstimatedGrid> all =
       process_grids_by_cost(config.grid.cells, ranks, periodic_axes(config), asked_halo(config),
                             ExchangeWeights::of(backend, element_bytes(config)));
-  const auto is_thin = [&](const EstimatedGrid& each) { return thin_axis(config, each.grid) >= 0; };
+  const auto is_thin = [&](const EstimatedGrid& each) {
+    return !why_too_thin(config, {config.grid.cells, each.grid, periodic_axes(config)}, backend).empty();
+  };
   if (!std::ranges::all_of(all, is_thin)) std::erase_if(all, is_thin);
   return all;
 }
@@ -222,13 +210,12 @@ Decomposition decompose(const Config& config, int ranks, Backend backend) {
     throw deck_error(config, "parallel.process_grid",
                      "{} is a grid of {} and the job has {}; use auto, or start {}", extent_text(grid),
                      counted(grid.product(), "rank"), ranks, counted(grid.product(), "rank"));
-  if (const int axis = thin_axis(config, grid); axis >= 0)
-    throw deck_error(
-        config, "problem.method",
-        "multigrid of several materials needs two layers of cells for each rank, and axis {} has "
-        "{} cells for {} ranks; use fewer ranks, another parallel.process_grid, or method {}",
-        "xyz"[axis], config.grid.cells[axis], grid[axis], is_implicit(config) ? "rkl" : "chebyshev");
-  return {config.grid.cells, grid, periodic_axes(config), asked_halo(config)};
+  Decomposition decomposition(config.grid.cells, grid, periodic_axes(config), asked_halo(config));
+  if (const std::string why = why_too_thin(config, decomposition, backend); !why.empty())
+    throw deck_error(config, config.solver.halo_width ? "solver.halo_width" : "problem.method",
+                     "{}; use {}fewer ranks, another parallel.process_grid, or method {}", why,
+                     config.solver.halo_width ? "auto, " : "", is_implicit(config) ? "rkl" : "chebyshev");
+  return decomposition;
 }
 
 std::string memory_table(const MemoryPlan& plan, Backend backend) {

@@ -1,11 +1,14 @@
 #include "solver/coarsening.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <optional>
 
 #include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
+#include "core/text.hpp"
 #include "physics/cells.hpp"
 #include "solver/kernel_choice.hpp"
 
@@ -151,6 +154,31 @@ TransferReach transfer_reach(const Decomposition& finer, const CoarseGrid& coars
     }
   }
   return reach;
+}
+
+std::string why_too_thin(const Config& config, const Decomposition& decomposition, Backend backend) {
+  if (config.problem.method != MethodName::multigrid && !is_implicit(config)) return {};
+  const Int3 n = config.grid.cells, parts = decomposition.process_grid();
+  // A rank does not know the boundary of a neighbour that has only one layer of cells.
+  for (int axis = 0; axis < 3 && has_several_materials(config); ++axis)
+    if (parts[axis] > 1 && n[axis] / parts[axis] < 2)
+      return fmt::format(
+          "multigrid of several materials needs two layers of cells for each rank, and axis {} has {} cells "
+          "for {} ranks",
+          "xyz"[axis], n[axis], parts[axis]);
+  if (has_several_materials(config) || !decomposition.max_halo_width()) return {};
+  Config wide = config;
+  wide.solver.ghosts = widest_halo(config, decomposition);
+  const int layers = ghost_layers(wide);
+  // A coarse cell may begin in the last fine layer of a rank and end two beyond it.
+  constexpr int most_needed = 3;
+  if (layers >= most_needed) return {};
+  const std::vector<CoarseGrid> coarse = coarse_grids(wide, decomposition, backend);
+  const Index needed = coarse.empty() ? 1 : transfer_reach(decomposition, coarse.front()).fine;
+  return needed <= layers
+             ? ""
+             : fmt::format("multigrid needs a halo of {} layers on the process grid {} and has {}", needed,
+                           extent_text(parts), layers);
 }
 
 HalvedGrid halved(const Config& config, const Decomposition& finer, int axis, Backend backend) {

@@ -1,6 +1,7 @@
 // The coarse grids of multigrid, the ranks that own their cells, and the overlaps of cells of two grids.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "config/config.hpp"
@@ -38,6 +39,9 @@ struct TransferReach {
   Index fine, coarse;
 };
 TransferReach transfer_reach(const Decomposition& finer, const CoarseGrid& coarse);
+
+// Why the subdomains are too thin for multigrid; empty: they are not, or the method is another.
+std::string why_too_thin(const Config& config, const Decomposition& decomposition, Backend backend);
 
 // With several materials: every second cell of the finer grid along `axis` (kernels/semicoarsening.hpp).
 struct HalvedGrid {

@@ -206,14 +206,12 @@ class Multigrid : public WholeCycle {
     const Index needed = transfer_reach(field.decomposition(), next).fine;
     StepPlan<T> plan = finest_.plan();
     if (!exchanges(field.sides()) || plan.halo_width >= needed) return;
-    if (needed > ghost_layers(config))
-      throw CollectiveError(ExitCode::deck,
-                            fmt::format("{}: multigrid needs a halo of {} layers between these blocks, and "
-                                        "fields have {} (it may be set, and is few for overlap in_kernel, "
-                                        "thin blocks and periodic axes, or little memory); use auto and "
-                                        "fewer ranks, or problem.method {}",
-                                        config.at("solver.halo_width"), needed, ghost_layers(config),
-                                        config.problem.implicit_dt ? "rkl" : "chebyshev"));
+    if (needed > ghost_layers(config))  // fewer than why_too_thin() found to be possible
+      throw CollectiveError(
+          ExitCode::memory,
+          fmt::format("multigrid needs a halo of {} layers between these subdomains, and the "
+                      "memory suffices for {}; use more ranks, or precision: fp32",
+                      needed, ghost_layers(config)));
     plan.halo_width = static_cast<int>(needed);
     finest_.use(plan);
   }

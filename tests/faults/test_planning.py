@@ -36,7 +36,7 @@ def test_whatever_else_the_deck_says(folder, words):
     assert "a GPU for each rank, on other hosts" in check(folder, CUDA, *words).stdout
 
 
-def test_multigrid_of_several_materials_gets_two_layers_a_rank(tmp_path):
+def test_multigrid_gets_the_layers_that_it_needs(tmp_path):
     write_deck(tmp_path, """\
 grid: {cells: [8, 7, 1], lengths: [0.008, 0.05, 0.001]}
 materials: {a: {conductivity: 10}, b: {conductivity: 100}}
@@ -46,10 +46,16 @@ boundaries: {y_min: {kind: temperature, value: 300}}
 initial: [{shape: constant, value: 310}]
 problem: {kind: steady}
 """)
+    along_y = "--ranks", 4, "parallel.process_grid=[1,4,1]"
+    one = "regions=[]", "materials=", "material={conductivity: 10}"
     assert check(tmp_path, "--ranks", 4).stdout.startswith("process grid    2 x 2 x 1 ")
-    err = check(tmp_path, "--ranks", 4, "parallel.process_grid=[1,4,1]", code=65).stderr
+    err = check(tmp_path, *along_y, code=65).stderr
     assert "problem.method: multigrid of several materials needs two layers of cells for each rank, and axis y has 7 cells" in err
-    assert check(tmp_path, "--ranks", 4, "parallel.process_grid=[1,4,1]", "problem.method=chebyshev").stdout.startswith("process grid    1 x 4 x 1 ")
+    assert check(tmp_path, *along_y, "problem.method=chebyshev").stdout.startswith("process grid    1 x 4 x 1 ")
+    assert "needs a halo of 3 layers on the process grid 1 x 4 x 1 and has 1; use fewer" in check(tmp_path, *along_y, *one, code=65).stderr
+    assert check(tmp_path, "--ranks", 3, *one, "grid.cells=[7, 5, 3]").stdout.startswith("process grid    3 x 1 x 1 ")
+    assert "solver.halo_width: multigrid needs a halo of 2 layers" in check(
+        tmp_path, "--ranks", 2, *one, "grid.cells=9", "solver.halo_width=1", code=65).stderr
 
 
 def test_gpu_is_cuda(folder):
