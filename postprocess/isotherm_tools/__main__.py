@@ -22,12 +22,13 @@ def tool():
 
 def main(arguments=None):
     words = sys.argv[1:] if arguments is None else arguments
+    name = " ".join(["isotherm", *words[:1]])  # as users call it
     is_old = sys.version_info < (3, 9)
     starter = STARTERS.get(words[0]) if words and not is_old else None
-    missing = [] if starter else [name for module, name in PACKAGES.items() if not importlib.util.find_spec(module)]
+    missing = [] if starter else [package for module, package in PACKAGES.items() if not importlib.util.find_spec(module)]
     if missing or is_old:
         lacks = "has no " + ", ".join(missing) if missing else "is older than 3.9"
-        print(f"isotherm_tools: {sys.executable} {lacks}; source build/env.sh, which run.sh makes, or install the package with what it "
+        print(f"{name}: {sys.executable} {lacks}; source build/env.sh, which run.sh makes, or install the package with what it "
               "needs: pip install ./postprocess", file=sys.stderr)
         return UNAVAILABLE
     try:
@@ -36,10 +37,10 @@ def main(arguments=None):
         options = parser().parse_args(words)
         say(options.action(options))
     except Failure as failure:
-        print(failure if starter else f"isotherm_tools: {failure}", file=sys.stderr)
+        print(failure if starter else f"{name}: {failure}", file=sys.stderr)
         return failure.code
     except KeyboardInterrupt:
-        print("isotherm_tools: stopped by Ctrl-C; files are whole, or as they were before", file=sys.stderr)
+        print(f"{name}: stopped by Ctrl-C; files are whole, or as they were before", file=sys.stderr)
         return STOPPED_BY_CTRL_C
     return 0
 
@@ -47,7 +48,7 @@ def main(arguments=None):
 def parser():
     from isotherm_tools import bench, pictures, report, scaling, studies  # which need the packages
 
-    top = argparse.ArgumentParser(prog="isotherm_tools", description=isotherm_tools.__doc__)
+    top = argparse.ArgumentParser(prog="isotherm", description=isotherm_tools.__doc__)
     subcommands = top.add_subparsers(title="subcommands", required=True, metavar="SUBCOMMAND")
     for module in (pictures, bench, scaling, report, studies):
         module.add(subcommands)

@@ -163,7 +163,7 @@ def test_program_decks_and_tools_are_there_and_run(prefix, tmp_path):
     environment = os.environ | {"PYTHONPATH": str(prefix / "share/isotherm/postprocess")}
     assert output(*command, cwd=tmp_path, env=environment).startswith(str(prefix))
     shown = output(prefix / "bin/isotherm", "report", "--help", cwd=tmp_path, env=os.environ | {"PATH": "/usr/bin:/bin"})
-    assert shown.startswith("usage: isotherm_tools report ")
+    assert shown.startswith("usage: isotherm report ")
     write_deck(tmp_path, BASE_DECK + "parallel: {device: cpu}\nstudy: {list: [{name: a}]}\n")
     assert "1 of 1 case finished" in output(prefix / "bin/isotherm", "study", "deck.yaml", cwd=tmp_path)
     assert "sbatch" in output(prefix / "bin/isotherm", "study", "deck.yaml", "output.directory=other", "--slurm", "--dry-run", cwd=tmp_path)
@@ -179,7 +179,7 @@ def test_postprocess_is_a_package_that_needs_no_network(tmp_path):
            tmp_path / "source")
     environment = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
     text = output(tmp_path / "site/bin/isotherm-slice", "--help", cwd=tmp_path, env=environment)
-    assert text.startswith("usage: isotherm_tools slice ")
+    assert text.startswith("usage: isotherm slice ")
 
 
 @pytest.mark.skipif(not shutil.which("readelf"), reason="readelf is not installed")

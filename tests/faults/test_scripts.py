@@ -177,7 +177,7 @@ def test_the_file_to_source_is_named_and_puts_program_and_tools_on_the_path(chec
     done = type_in(checkout, "cd ..", source, "isotherm list", "python3 -m isotherm_tools slice --help", "isotherm-slice --help",
                    "python3 -c 'import sys; print(sys.executable)'", PYTHONDONTWRITEBYTECODE="1")
     assert done.stderr == "" and checkout.called("isotherm")[-1] == "isotherm list"
-    assert done.stdout.count("usage: isotherm_tools slice") == 2 and done.stdout.splitlines()[-1] == sys.executable
+    assert done.stdout.count("usage: isotherm slice") == 2 and done.stdout.splitlines()[-1] == sys.executable
 
 
 def test_once_sourced_it_is_made_anew_as_well_and_lets_root_start_ranks(checkout):

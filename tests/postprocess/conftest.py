@@ -44,8 +44,8 @@ def refused(capsys):
         capsys.readouterr()
         code = main([str(argument) for argument in arguments])
         out, err = capsys.readouterr()
-        assert out == "" and err.startswith("isotherm_tools: ") and err.count("\n") == 1
-        return code, err.removeprefix("isotherm_tools: ").rstrip("\n")
+        assert out == "" and err.startswith(f"isotherm {arguments[0]}: ") and err.count("\n") == 1
+        return code, err.removeprefix(f"isotherm {arguments[0]}: ").rstrip("\n")
 
     return run
 

@@ -38,7 +38,7 @@ def test_help_and_what_is_missing(subcommand, tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         main([subcommand, "--help"])
     text = capsys.readouterr().out
-    assert ended.value.code == 0 and f"isotherm_tools {subcommand} " in text and "--out FILE" in text
+    assert ended.value.code == 0 and f"usage: isotherm {subcommand} " in text and "--out FILE" in text
     assert text.split("\n\n")[1].strip().endswith("."), "what it does, in a sentence"
     with pytest.raises(SystemExit) as ended:
         main([subcommand])
@@ -47,7 +47,7 @@ def test_help_and_what_is_missing(subcommand, tmp_path, capsys):
     lacks_pyvista = subcommand == "volume" and not importlib.util.find_spec("pyvista")
     assert main([subcommand, str(missing)]) == (69 if lacks_pyvista else 66)
     out, err = capsys.readouterr()
-    assert out == "" and err.startswith(f"isotherm_tools: {'volume needs PyVista' if lacks_pyvista else missing}")
+    assert out == "" and err.startswith(f"isotherm {subcommand}: {'volume needs PyVista' if lacks_pyvista else missing}")
     assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
