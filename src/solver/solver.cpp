@@ -159,9 +159,10 @@ std::string Solver<T>::why_single(const std::string& otherwise) const {
   if (config.parallel.overlap == Overlap::in_kernel && level_.communicator().size() > 1)
     return "sweeps store their faces";
   if (config.solver.time_block == 1) return "solver.time_block is 1";
-  if (config.solver.halo_width == 1 || (exchanges(level_.sides()) && ghost_layers(config) == 1))
-    return "solver.halo_width is 1";
-  return longest_time_block(config) == 1 ? "something is due after every sweep" : otherwise;
+  if (config.solver.halo_width == 1) return "solver.halo_width is 1";
+  if (longest_time_block(config) == 1) return "something is due after every sweep";
+  return exchanges(level_.sides()) && ghost_layers(config) == 1 ? "fields have one layer of ghosts"
+                                                                : otherwise;
 }
 
 template <class T>
