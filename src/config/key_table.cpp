@@ -40,7 +40,7 @@ MapList list_of(std::string_view what, std::vector<Entry>& entries,
 
 // The keys of an output, and its two intervals, which need one of the keys `what`.
 Keys with_times(Keys keys, OutputTimes& when, const std::vector<std::string_view>& what) {
-  keys.push_back({"every_steps", &when.every_steps, "Steps or sweeps from one to the next.",
+  keys.push_back({"every_steps", &when.every_steps, "Steps, sweeps or cycles from one to the next.",
       {.range = counts, .needs = what, .example = "10", .absent = "only the last state"}});
   keys.push_back({"every_time", &when.every_time,
       "Time from one to the next, instead of every_steps; transient problems only.",
@@ -475,7 +475,7 @@ Keys describe(CheckpointConfig& checkpoint) {
       {"write", choice(checkpoint.write, off_on),
        "Write checkpoints: by interval where one is given, and when a signal or the wall time stops the run; "
        "may stand alone."},
-      {"every_steps", &checkpoint.every_steps, "Steps or sweeps from one checkpoint to the next.",
+      {"every_steps", &checkpoint.every_steps, "Steps, sweeps or cycles from one checkpoint to the next.",
        {.range = counts, .when = written, .example = "10000", .absent = "none by steps"}},
       {"every_time", &checkpoint.every_time,
        "Time from one checkpoint to the next, instead of every_steps; transient problems only.",
@@ -500,7 +500,7 @@ Keys describe(OutputConfig& output) {
       {"overwrite", choice(output.overwrite, off_on), "Replace the run that the folder holds."},
       {"snapshots", choice(output.snapshots, off_on),
        "Write the field; false: none at all, whatever the intervals."},
-      {"every_steps", &output.every_steps, "Steps or sweeps from one snapshot to the next.",
+      {"every_steps", &output.every_steps, "Steps, sweeps or cycles from one snapshot to the next.",
        {.range = counts, .example = "100", .absent = "only the last state"}},
       {"every_time", &output.every_time,
        "Time from one snapshot to the next, instead of every_steps; transient problems only.",
@@ -510,8 +510,8 @@ Keys describe(OutputConfig& output) {
        "thread that wants a core of its own; false: in step."},
       {"history", choice(output.history, off_on), "Write history.csv, a line a check."},
       {"diagnostics", &output.diagnostics,
-       "Sweeps from one line of diagnostics in history.csv to the next: extremes, mean, heat (needs density "
-       "and heat_capacity, or diffusivity, as well as conductivity), heat through each face (needs "
+       "Steps, sweeps or cycles from one line of diagnostics in history.csv to the next: extremes, mean, heat (needs "
+       "density and heat_capacity, or diffusivity, as well as conductivity), heat through each face (needs "
        "conductivity), the balance, the histogram.",
        {.range = counts, .when = history, .example = "100", .absent = "none"}},
       {"histogram", Section{describe(output.histogram)},
