@@ -310,7 +310,7 @@ int check(const CommandLine& command, const Communicator& world) {
   if (decomposition.ranks() == world.size() && is_here)
     check_memory(session.memory, session.placement, world);
   const std::string seconds = sweeps_text(session, predicted, world);
-  if (world.is_root()) print_now(seconds);
+  on_root(world, [&] { print_now(seconds); });
   return static_cast<int>(ExitCode::done);
 }
 
