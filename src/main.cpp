@@ -23,7 +23,6 @@ using namespace isotherm;
 
 int run(const CommandLine& command, const Communicator& world) {
   const Timer started;
-  note_stop_signals();
 
   // Deck and plan: what is asked, who owns which cells, on which device, in how much memory. What can be
   // rejected is rejected here, before any work.
@@ -32,6 +31,7 @@ int run(const CommandLine& command, const Communicator& world) {
   if (restart) {
     if (const auto code = nothing_to_do(*restart, session.deck.config, world)) return static_cast<int>(*code);
   }
+  note_stop_signals();  // until here they end the run, even where it waits for a file
 
   // Device: its memory and its copy bandwidth.
   const auto device = all_or_throw(world, [&] { return open_device(session.placement); });

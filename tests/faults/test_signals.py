@@ -2,13 +2,14 @@
 second signal ends it at once. Jumping clocks and long uptimes change nothing: the tests move the clocks of the program
 (support/clock.py)."""
 
+import os
 import re
 import signal
 import time
 
 import pytest
 
-from job import Job
+from job import Background, Job
 from program import kill_all, ran, ranks_of
 from runs import cells, checkpoints, expect_same_answer, expect_whole_files, record, sweep_of
 
@@ -90,6 +91,15 @@ def test_a_second_one_ends_it_at_once(io_shim, tmp_path):
     job.send(signal.SIGINT)
     assert job.end()[0] == -signal.SIGINT
     assert not checkpoints(job.out)
+
+
+def test_while_the_deck_is_read_the_first_one_ends_it(tmp_path):
+    os.mkfifo(tmp_path / "deck.yaml")
+    job = Background(tmp_path, "run", "deck.yaml")
+    with open(tmp_path / "deck.yaml", "wb"):  # waits for the reader
+        job.send(signal.SIGINT)
+        job.wait_until(lambda: job.process.poll() is not None, "it waits for the deck")
+    assert job.end()[0] == -signal.SIGINT
 
 
 @pytest.mark.parametrize("delay", (0.0, 0.02, 0.1, 0.2, 0.3, 0.4, 0.6))
