@@ -146,9 +146,10 @@ void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems&
   if (parts.size() > static_cast<std::size_t>(deepest_nesting))
     return problems.add(place, key, "nested deeper than {} levels; no deck needs that", deepest_nesting);
   try {
-    YamlNode* node = &deck;
-    for (const std::string& part : parts) node = &entry(*node, part, place);
+    YamlNode *node = &deck, *parent = node;
+    for (const std::string& part : parts) node = &entry(*(parent = node), part, place);
     *node = std::move(value);
+    if (parent->kind == Kind::map) parent->keys[node - parent->items.data()].place = place;
   } catch (const YamlError& error) {
     problems.add(place, key, error.problem);
   }
