@@ -76,6 +76,10 @@ class ValueReader {
     return read_list(target, 0, [](ValueReader& entry, std::string& word) { return entry.read(word); });
   }
   bool read(std::string& target) {
+    if (node_.kind == Kind::map)
+      return reject_with(fmt::format("write text with braces in quotes{}",
+                                     node_.place.argument ? fmt::format(", '{}=\"{{...}}\"'", path_) : ""),
+                         "a map stands where text is wanted");
     if (!is_text()) return false;
     target = node_.text;
     return true;

@@ -152,6 +152,8 @@ OVERRIDES = [
     (["solver.halo_width=1", "solver.halo_widht=3"], 65, "argument 4: solver.halo_widht: unknown key; did you mean 'halo_width'?"),
     (["problem.steps="], 65, "argument 3: problem.steps: has no value; write a whole number from 0 to 1e15"),
     (["problem.steps=3", "problem.end_time=1"], 65, "argument 4: problem.end_time: does not go with steps (in argument 3); keep one"),
+    (["output.directory={a}"], 65, "argument 3: output.directory: a map stands where text is wanted; write text with braces in quotes, "
+                                   "'output.directory=\"{...}\"'"),
     (["grid.cells=[1,"], 65, "argument 3: grid.cells: not YAML (end of sequence flow not found)"),
     (["initial.0.value=hot"], 65, "argument 3: initial.0.value: 'hot' is not a number"),
     (["initial.7.value=3"], 65, "argument 3: initial.7.value: '7' is no entry of the list"),
