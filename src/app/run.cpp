@@ -468,7 +468,7 @@ class Run {
     if (!autotuner_ && world.size() > 1) halo_cost_ = solver_->measure_halo_cost();
   }
 
-  // Collective. Verifies that the device holds the checkpoint's field; renames checkpoints of later sweeps.
+  // Collective. Verifies that the device holds the checkpoint's field; renames files of later sweeps.
   void resume() {
     const Restart& restart = *plan_.restart;
     if (moves_data(config()) && solver_->fingerprint() != restart.header.meta.fingerprint)

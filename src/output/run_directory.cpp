@@ -245,7 +245,7 @@ bool is_run_file(std::string_view file_name, std::string_view run_name) {
       R"(|(history|probes)\.csv(\.\d+)?\.aside)(\.part)?)");
   static const std::regex behind_name(
       R"((_material\.h5|_\d{1,18}\.(checkpoint\.hdf(\.aside)?|diverged\.hdf))"
-      R"(|(_region|_coarse|_slice_[\w-]+)?(_\d{1,18}\.hdf|\.hdf\.series|\.xmf))(\.part)?)");
+      R"(|(_region|_coarse|_slice_[\w-]+)?(_\d{1,18}\.hdf(\.aside)?|\.hdf\.series|\.xmf))(\.part)?)");
   if (std::regex_match(file_name.begin(), file_name.end(), fixed)) return true;
   return file_name.starts_with(run_name) &&
          std::regex_match(file_name.begin() + std::ssize(run_name), file_name.end(), behind_name);

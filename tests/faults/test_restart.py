@@ -276,6 +276,13 @@ def test_they_go_on_where_they_were(whole_parts, tmp_path, ranks, killed):
         assert path.read_text() == (parts / path.name).read_text()
 
 
+def test_files_of_later_sweeps_than_the_end_are_removed(tmp_path):
+    run_parts(tmp_path, "output.directory=parts")
+    run_parts(tmp_path, "output.directory=parts", "problem.steps=15", "--restart", "parts/deck_00000014.checkpoint.hdf")
+    names = [path.name for path in (tmp_path / "parts").glob("*_0*.hdf*")]
+    assert max(name.split("_")[-1] for name in names) == "00000015.hdf" and not list((tmp_path / "parts").glob("*.aside"))
+
+
 def test_a_file_that_cannot_be_read_is_left_out_of_the_series_aloud(tmp_path):
     run_parts(tmp_path, "output.directory=out", "problem.steps=14")
     (tmp_path / "out" / "deck_00000006.hdf").write_text("not HDF5")

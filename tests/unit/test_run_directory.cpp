@@ -109,9 +109,11 @@ TEST(RunFiles, AreThoseOfTheNamesThatARunGives) {
       "p_00000001.checkpoint.hdf p_00000001.checkpoint.hdf.part p_00000001.checkpoint.hdf.aside "
       "p_material.h5 p_material.h5.part p.xmf p_00000100.diverged.hdf p_slice_z3_00000010.hdf "
       "p_slice_z3.hdf.series p_slice_a_b-7_00000010.hdf.part p_slice_a.xmf p_slice_a_b.hdf.series "
-      "p_region_00000000.hdf p_region.hdf.series p_coarse_1.hdf p_coarse.xmf";
+      "p_region_00000000.hdf p_region.hdf.series p_coarse_1.hdf p_coarse.xmf p_00000001.hdf.aside "
+      "p_slice_a_b-7_00000010.hdf.aside";
   const char* const others =
-      "latest.aside p_00000001.hdf.aside run.json.aside p_1.checkpoint history.csv.2 history.csv2.aside "
+      "latest.aside p_00000001.diverged.hdf.aside run.json.aside p_1.checkpoint history.csv.2 "
+      "history.csv2.aside "
       ".2.aside 2.aside p p_000001.hdf.series p.hdf p_notes.hdf p_.hdf p_1.hdf5 p_1.part other_000100.hdf "
       "run.json.saved myhistory.csv p_slice_00000010.hdf p_slice__.hdf p_slice.hdf.series p_regions_1.hdf "
       "p_region_.hdf p_.diverged.hdf p_coarse.hdf else_region_1.hdf";

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <type_traits>
 #include <utility>
 
@@ -408,9 +409,10 @@ std::string CheckpointWriter::write(const CellsView& field, Box subdomain, const
     write_file_atomically(in_folder(folder_, "latest"), name + "\n");
     for (const std::int64_t sweep : superfluous(find_checkpoints(folder_, run_name), meta.sweep, keep_))
       remove_file(in_folder(folder_, checkpoint_name(run_name, sweep)));
-    const std::string aside = std::string(checkpoint_suffix).append(aside_suffix);
-    for (const auto& [_, file] : files_by_sweep(folder_, run_name, aside))
-      remove_file(in_folder(folder_, file));
+    const std::string aside =
+        std::string(snapshot_suffix).append(aside_suffix);  // a checkpoint's ends so, too
+    for (const std::string& file : find_run_files(folder_, run_name))
+      if (file.ends_with(aside)) remove_file(in_folder(folder_, file));
   });
   seconds_ = communicator_.all_reduce(timer.seconds(), ReduceOp::max);
   return path;
@@ -433,9 +435,12 @@ std::vector<std::int64_t> find_checkpoints(const std::string& folder, const std:
 }
 
 void back_up_later(const std::string& folder, const std::string& run_name, std::int64_t sweep) {
-  for (const std::int64_t later : find_checkpoints(folder, run_name)) {
-    const std::string file = in_folder(folder, checkpoint_name(run_name, later));
-    if (later > sweep) publish_file(file, file + std::string(aside_suffix));
+  static const std::regex form(R"(.*_(\d{1,18})(\.checkpoint)?\.hdf)");
+  std::smatch parts;
+  for (const std::string& name : find_run_files(folder, run_name)) {
+    const std::string file = in_folder(folder, name);
+    if (std::regex_match(name, parts, form) && std::stoll(parts[1]) > sweep)
+      publish_file(file, file + std::string(aside_suffix));
   }
 }
 
