@@ -1,7 +1,10 @@
 // From the text of a deck to a Config and back, and from the one key table to the documents about decks.
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/config.hpp"
@@ -34,6 +37,10 @@ struct RegistryNames {
 Config parse_deck(const std::string& text, const std::string& path, const std::vector<std::string>& overrides,
                   const RegistryNames& registry, const std::vector<int>& arguments = {});
 
+// First line of deck.resolved.yaml in a run's directory: "# run: " and the run's name in quotes.
+inline constexpr std::string_view name_line = "# run: ";
+// Name of the run in the folder, from this line; from its record if an earlier isotherm wrote the deck.
+std::optional<std::string> name_of_run(const std::filesystem::path& folder);
 // The resolved deck: every key that applies, with its value. It reads back to the same Config.
 std::string to_yaml(const Config& config);
 // Reads a resolved deck. Checks each key, but not keys against each other. Throws Error(deck), with `place`

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "config/deck.hpp"
 #include "config/text.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -460,16 +461,18 @@ void rename_in(YamlNode& map, const Keys& keys, const std::string& path, Problem
   }
 }
 
-// The last snapshot in a run's directory, NAME_00000100.hdf (other names are longer); else the directory.
+// The last snapshot in a run's directory, NAME_00000100.hdf; else the directory. Where the run's name is not
+// known, NAME is the shortest.
 fs::path last_snapshot(const fs::path& directory) {
   static const std::regex form("(.+)_([0-9]{1,18})\\.hdf");
+  const std::optional<std::string> run = name_of_run(directory);
   std::tuple<std::ptrdiff_t, long long, fs::path> best{std::numeric_limits<std::ptrdiff_t>::min(), 0,
                                                        directory};
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, ignored)) {
     const std::string file = entry.path().filename().string();
     std::smatch parts;
-    if (std::regex_match(file, parts, form))
+    if (std::regex_match(file, parts, form) && parts[1] == run.value_or(parts[1]))
       best = std::max(best, {-parts.length(1), std::stoll(parts[2]), entry.path()});
   }
   return std::get<fs::path>(best);

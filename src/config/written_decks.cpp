@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "config/deck.hpp"
 #include "config/key_table.hpp"
@@ -135,6 +137,21 @@ void collect_changes(const Keys& before, const Keys& now, const std::string& sec
 }
 
 }  // namespace
+
+std::optional<std::string> name_of_run(const std::filesystem::path& folder) {
+  std::ifstream deck(folder / "deck.resolved.yaml", std::ios::binary);
+  std::string line;
+  std::getline(deck, line);
+  nlohmann::json name;
+  if (line.starts_with(name_line)) {
+    name = nlohmann::json::parse(line.substr(name_line.size()), nullptr, false);
+  } else {
+    std::ifstream file(folder / "run.json");
+    const auto record = nlohmann::json::parse(file, nullptr, false);
+    if (record.is_object()) name = record.value("name", nlohmann::json());
+  }
+  return name.is_string() ? std::optional(name.get<std::string>()) : std::nullopt;
+}
 
 std::string to_yaml(const Config& config) {
   Config copy = config;  // the key table binds to variables that it could change

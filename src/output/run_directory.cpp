@@ -31,7 +31,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view mark = "deck.resolved.yaml";
-constexpr std::string_view name_line = "# run: ";  // the first of the mark, with the run's name in quotes
 
 [[noreturn]] void reject(const fs::path& path, const std::string& why, const std::string& what_to_do) {
   throw error_of(ExitCode::cannot_create, "cannot use {} as run directory ({}); {}", in_quotes(path.string()),
@@ -89,28 +88,12 @@ std::string some_names(const std::vector<std::string>& names) {
   return text;
 }
 
-// Name of the run in the folder, from its mark; from its record if an earlier isotherm wrote the mark.
-std::optional<std::string> name_of_earlier_run(const fs::path& folder) {
-  std::ifstream marked(folder / mark, std::ios::binary);
-  std::string line;
-  std::getline(marked, line);
-  nlohmann::json name;
-  if (line.starts_with(name_line)) {
-    name = nlohmann::json::parse(line.substr(name_line.size()), nullptr, false);
-  } else {
-    std::ifstream file(folder / "run.json");
-    const auto record = nlohmann::json::parse(file, nullptr, false);
-    if (record.is_object()) name = record.value("name", nlohmann::json());
-  }
-  return name.is_string() ? std::optional(name.get<std::string>()) : std::nullopt;
-}
-
 // Files of `run_name`; to replace, also those of the run in the folder, which may have another name.
 std::vector<std::string> files_of_earlier_run(const fs::path& folder, const std::string& run_name,
                                               bool replaces) {
   std::vector<std::string> files = find_run_files(folder, run_name);
   if (!replaces) return files;
-  const std::string earlier = name_of_earlier_run(folder).value_or(run_name);
+  const std::string earlier = name_of_run(folder).value_or(run_name);
   for (std::string& file : find_run_files(folder, earlier))
     if (std::ranges::find(files, file) == files.end()) files.push_back(std::move(file));
   return files;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <type_traits>
 
 #include "config/grid_axes.hpp"
@@ -21,6 +22,8 @@ namespace {
 }
 
 Hdf5File open_file(const std::string& file) {
+  if (std::filesystem::is_directory(file))  // else the reader of decks has replaced it by its last snapshot
+    throw Error(ExitCode::file_missing, file + ": a folder without a snapshot of a run; name an HDF5 file");
   Hdf5File opened = open_hdf5_file(file, "an HDF5 file");
   if (opened.valid()) return opened;
   if (H5Fis_hdf5(file.c_str()) <= 0)

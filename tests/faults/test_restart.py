@@ -283,6 +283,15 @@ def test_files_of_later_sweeps_than_the_end_are_removed(tmp_path):
     assert max(name.split("_")[-1] for name in names) == "00000015.hdf" and not list((tmp_path / "parts").glob("*.aside"))
 
 
+def test_another_run_starts_from_the_last_snapshot_not_from_a_part(whole_parts, tmp_path):
+    copy = shutil.copytree(whole_parts, tmp_path / "parts")
+    words = ["check", write_deck(tmp_path, PARTS), f"initial=[{{shape: dataset, file: {copy}}}]"]
+    assert f"{copy}/deck_00000040.hdf" in ran(*words, "--resolved").stdout
+    for path in copy.glob("deck_0*[0-9].hdf"):
+        path.unlink()
+    assert f"{copy}: a folder without a snapshot of a run; " in ran(*words, code=66).stderr
+
+
 def test_a_file_that_cannot_be_read_is_left_out_of_the_series_aloud(tmp_path):
     run_parts(tmp_path, "output.directory=out", "problem.steps=14")
     (tmp_path / "out" / "deck_00000006.hdf").write_text("not HDF5")

@@ -103,7 +103,7 @@ TEST_F(ReadDataset, SoftLinksWithinTheFileAreFollowedToTheirEnd) {
 
 TEST_F(ReadDataset, AFolderIsNoFile) {
   path_ = folder_.path().string();
-  expect_rejected("T", path_ + ": not a file (a folder or device); name an HDF5 file",
+  expect_rejected("T", path_ + ": a folder without a snapshot of a run; name an HDF5 file",
                   ExitCode::file_missing);
 }
 
