@@ -9,7 +9,7 @@ import tempfile
 
 import pytest
 
-from job import Background, ENDLESS
+from job import ENDLESS
 from program import command, DECK, family_of, finished, isotherm, measured, MPIEXEC, OTHER_USER, ran, write_deck
 from runs import expect_whole_files, record, snapshots
 from studies import write_study
@@ -140,15 +140,6 @@ def folder_of_a_run(tmp_path_factory):
 def test_what_is_only_printed_fails_with_its_stream(folder_of_a_run, words):
     done = finished(["bash", "-c", '"$@" >/dev/full', "bash", *command(*words)], 74, cwd=folder_of_a_run)
     assert done.stderr == "standard output cannot be written; check where it goes\n"
-
-
-def test_a_reader_that_takes_a_part_of_a_plan(folder_of_a_run):
-    """The last line of `check` is printed after all others."""
-    job = Background(folder_of_a_run, "check", "deck.yaml", "problem.steps=1000000000")
-    job.process.stdout.readline()
-    job.process.stdout.close()
-    assert job.process.stderr.read() == "standard output cannot be written; check where it goes\n"
-    assert job.process.wait() == 74
 
 
 # Terminals: the progress line that is rewritten, and the text that remains. Pipes and job logs get lines.
