@@ -163,8 +163,10 @@ std::string domain_text(const Config& config) {
   if (config.grid.cells.product() > most_cells)
     return text + "sources         their power is computed by the run\n";
   const HeatTotals totals = source_totals(config);
+  const std::string replaced = replaced_heat_text(config, totals);
   return text +
-         fmt::format("sources         {} in {}\n", watts_text(totals.net), counted(totals.cells, "cell"));
+         fmt::format("sources         {} in {}\n", watts_text(totals.net), counted(totals.cells, "cell")) +
+         (replaced.empty() ? "" : "warning: " + replaced + "\n");
 }
 
 std::string probes_text(const Config& config) {

@@ -328,6 +328,9 @@ class Run {
     if (is_root()) console_.open_log(directory_->log(), resumed_here_.has_value());
     record_ = describe_run(plan_.command, plan_.session, plan_.world, directory_->path.string());
     record_solver();
+    if (record_.sources)
+      if (std::string text = replaced_heat_text(config(), *record_.sources); !text.empty())
+        record_.warnings.push_back(std::move(text));
     record_.performance.copy_bandwidth = plan_.copy_bandwidth;
     record_.performance.predicted_seconds = predicted_seconds(plan_.session, plan_.copy_bandwidth);
     if (restart)

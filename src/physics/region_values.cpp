@@ -13,6 +13,7 @@
 
 #include "config/parts.hpp"
 #include "config/problems.hpp"
+#include "core/text.hpp"
 #include "physics/cells.hpp"
 #include "physics/coverage.hpp"
 #include "physics/dataset_reader.hpp"
@@ -349,6 +350,27 @@ std::vector<std::string> shape_warnings(const Config& config) {
   }
   for (const std::string& warning : material_warnings(config)) warnings.push_back(warning);
   return warnings;
+}
+
+std::string replaced_heat_text(const Config& config, const HeatTotals& found) {
+  constexpr double serious = 1e-3;
+  const std::vector<RegionValue> sources = all_sources(config);
+  if (!std::ranges::all_of(sources, [](const RegionValue& source) { return source.power.has_value(); }))
+    return {};  // values are densities, which a deck may well replace in part
+  const bool has_voids = has_void(material_classes(config));
+  const HeatTotals varying = product_totals(config);
+  double given = varying.net, gross = varying.gross;
+  for (const RegionValue& source : constant_sources(config)) {
+    const double in_body =
+        Coverage(config, source).inside() * (has_voids ? share_in_body(config, source) : 1);
+    given += in_body * (*source.power)(0, 0, 0);
+    gross += in_body * std::abs((*source.power)(0, 0, 0));
+  }
+  if (!(std::abs(given - found.net) > serious * gross)) return {};
+  return fmt::format(
+      "sources: their power in the body is {}, not {}, as a source replaces earlier ones in cells that both "
+      "cover; mode: add adds them",
+      watts_text(found.net), watts_text(given));
 }
 
 // Plane by plane: a whole field of fp64 values could need more memory than the run itself.

@@ -52,10 +52,11 @@ problem: {kind: steady}
     err = check(tmp_path, *along_y, code=65).stderr
     assert "problem.method: multigrid of several materials needs two layers of cells for each rank, and axis y has 7 cells" in err
     assert check(tmp_path, *along_y, "problem.method=chebyshev").stdout.startswith("process grid    1 x 4 x 1 ")
-    assert "needs a halo of 3 layers on the process grid 1 x 4 x 1 and has 1; use fewer" in check(tmp_path, *along_y, *one, code=65).stderr
-    assert check(tmp_path, "--ranks", 3, *one, "grid.cells=[7, 5, 3]").stdout.startswith("process grid    3 x 1 x 1 ")
+    assert "needs a halo of 3 layers on the process grid 1 x 4 x 1 and has 1; use fewer" in check(
+        tmp_path, *along_y, *one, "grid.lengths=[0.008, 0.007, 0.001]", code=65).stderr
+    assert check(tmp_path, "--ranks", 3, *one, "grid={cells: [7, 5, 3], spacing: 0.01}").stdout.startswith("process grid    3 x 1 x 1 ")
     assert "solver.halo_width: multigrid needs a halo of 2 layers" in check(
-        tmp_path, "--ranks", 2, *one, "grid.cells=9", "solver.halo_width=1", code=65).stderr
+        tmp_path, "--ranks", 2, *one, "grid={cells: 9, spacing: 0.01}", "solver.halo_width=1", code=65).stderr
 
 
 def test_gpu_is_cuda(folder):

@@ -156,6 +156,19 @@ def test_a_box_of_16_watts_has_16_watts_on_any_grid(tmp_path, cells, value):
     assert cells[0] != 20 or "domain       20 x 20 x 4 mm, cells of 1 x 1 x 1 mm" in done.stdout
 
 
+def test_boxes_that_touch_within_a_cell_are_warned_of_unless_they_add(tmp_path):
+    deck = chip([10, 10, 4])
+    deck["sources"] *= 2
+    deck["sources"][1] = {**deck["sources"][0], "from": [0.0121, 0.0083, 0.0019], "to": [0.0171, 0.0123, 0.0026]}
+    for mode, warned in ("set", True), ("add", False):
+        deck["sources"][1]["mode"] = mode
+        done, _ = run(tmp_path, deck)
+        power = runs.record(tmp_path / "out")["sources"]["power_W"]
+        assert (power == pytest.approx(32, rel=1e-12)) != warned
+        for said in done.stderr, ran("check", "deck.yaml", cwd=tmp_path).stdout:
+            assert ("warning: sources: their power in the body is " in said and "not 32 W" in said) == warned
+
+
 def test_a_source_partly_outside_the_domain_and_a_boundary_below_0_kelvin_are_reported(tmp_path):
     deck = chip([10, 10, 4])
     deck["sources"][0] |= {"from": [0.019, 0.01, 0], "to": [0.021, 0.02, 0.004]}
