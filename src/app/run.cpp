@@ -581,6 +581,7 @@ class Run {
     record_.end_state.reset();
     const Timer timer;
     if (sound) record_end(config, *solver_, record_);
+    warn_of_cold(config);
     phases_[Phase::diagnostics] += timer.seconds();
     // After record_end(), as the measurement overwrites the field before the last sweep.
     if (plan_.world.size() > 1 && !halo_cost_ && sound) halo_cost_ = solver_->measure_halo_cost();
@@ -589,6 +590,16 @@ class Run {
       record_.halo.cost = halo_cost_;
       console_.say(fmt::format("  {:<13}{}", "halo", halo_lines(record_.halo).back()));
     }
+  }
+
+  void warn_of_cold(const Config& config) {
+    constexpr double rounding = 1e-3;  // K
+    if (!is_root() || !record_.end_state || !record_.end_state->lowest) return;
+    const double lowest = record_.end_state->lowest->temperature_K;
+    if (lowest < lowest_temperature(config) - rounding)
+      console_.warn(fmt::format(
+          "the field is below absolute zero, down to {:.4g} K; look at the signs of fluxes and sources",
+          lowest));
   }
 
   void verify_case(const Config& config) {

@@ -551,7 +551,8 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
   const int ranks = command.ranks ? command.ranks : world.size();
   check_all_cells(deck.config, world);
   std::vector<Config> cases = all_or_throw(world, [&] { return sound_cases(config); });
-  for (std::string& warning : shape_warnings(config)) deck.config.warnings.push_back(std::move(warning));
+  for (const auto& warnings : {shape_warnings(config), time_warnings(config)})
+    deck.config.warnings.insert(deck.config.warnings.end(), warnings.begin(), warnings.end());
   Placement placement =
       place_ranks(config, world, threads.threads, is_plan(command) ? Host::either : Host::this_one,
                   command.check.gpu_bytes > 0);

@@ -20,6 +20,7 @@
 namespace isotherm {
 namespace {
 
+constexpr double serious_share = 0.01;  // of heat that rounding loses
 constexpr double largest_update = 1e9;  // K per sweep; only unstable sweeps exceed it
 
 // The largest boundary, initial or source value, "boundaries.x_min.value is 1e11"; empty if all are ordinary.
@@ -84,8 +85,7 @@ std::string divergence(const Config& config, const NumberedTemperature& extreme,
 
 // A warning that the precision loses heat of sources and flux boundaries; empty: no reason to warn.
 std::string swallowed_heat_text(const Config& config, const SwallowedHeat& heat) {
-  constexpr double least_share = 0.01;  // the rims of a gaussian are always lost
-  if (!(heat.lost > least_share * heat.all)) return {};
+  if (!(heat.lost > serious_share * heat.all)) return {};  // the rims of a gaussian are always lost
   const bool transient = config.problem.kind == ProblemKind::transient;
   std::string longer;
   if (transient && !takes_long_steps(config) && time_plan(config).dt < 0.99 * stable_dt(config))
@@ -195,7 +195,7 @@ class Loop {
     if (lowest > 0 && r.last && *r.last > 0) r.error = *r.last / lowest;
     const bool misses_tolerance = steady() && end_ != Convergence::reached && config_.problem.tolerance > 0;
     if (misses_tolerance) outcome_.largest_temperature = std::abs(solver_.extremes().most_extreme().value);
-    if (std::is_same_v<T, float>) warn_of_hidden_error();
+    if (std::is_same_v<T, float>) warn_of_rounding();
     write_fields(Wanted::last);
     const CheckpointConfig& asked = config_.output.checkpoint;
     const bool sweeps_help =
@@ -327,8 +327,11 @@ class Loop {
     r.last = value;
     r.last_sweep = line.sweep;
     ++r.checks;
-    if (std::is_same_v<T, float> && !std::exchange(heat_was_checked_, true))
-      warn(swallowed_heat_text(config_, solver_.swallowed_heat()));
+    if (std::is_same_v<T, float> && !loses_heat_) {
+      const std::string text = swallowed_heat_text(config_, solver_.swallowed_heat());
+      loses_heat_ = !text.empty();
+      warn(text);
+    }
     if (!(value <= largest_update)) {
       diverge(line.sweep, value);
     } else {
@@ -339,6 +342,9 @@ class Loop {
       const bool may_end = config_.problem.criterion != Criterion::error || line.sweep > 0;
       if (may_end && has_converged(config_, *r.first, value)) {
         end_ = Convergence::reached;
+        // An update that fp32 cannot represent gives no residual.
+        const SwallowedHeat heat = value == 0 && sizeof(T) == 4 ? solver_.swallowed_heat() : SwallowedHeat{};
+        judge_balance(heat.all > 0 ? heat.lost / heat.all : 0);
       } else {
         check_stagnation(line.sweep, value);
       }
@@ -358,7 +364,14 @@ class Loop {
     if (!text.empty() && outputs_.console && frame_.world.is_root()) outputs_.console->warn(text);
   }
 
-  void warn_of_hidden_error() {
+  void warn_of_rounding() {
+    const double lost = steady() || loses_heat_ == true ? 0 : unbalanced_share();
+    if (lost > serious_share)
+      warn(
+          fmt::format("fp32 loses {:.3g} % of the heat of sources and flux boundaries in the last step, as "
+                      "changes of less "
+                      "than half a last digit vanish; use precision: fp64",
+                      100 * lost));
     const double share = visible_share(config_);
     if (share == 0) return;
     const TemperatureExtremes found = solver_.extremes();
@@ -366,20 +379,20 @@ class Loop {
                            found.highest.value - found.lowest.value));
   }
 
-  // Ends the run if the residual no longer falls: stagnated at the level of rounding, stalled above it, or
-  // where rounding hides heat that never reaches a boundary.
+  // Ends the run if the residual no longer falls: stagnated at the level of rounding, stalled above it.
   void check_stagnation(std::int64_t sweep, double residual) {
-    constexpr double serious = 0.01;
     stagnation_.checked(sweep, residual);
     if (!stagnation_.reached(sweep)) return;
     const double rounding = rounding_level<T>(std::abs(solver_.extremes().most_extreme().value));
+    end_ = residual <= rounding ? Convergence::stagnated : Convergence::stalled;
+    if (residual <= rounding) judge_balance(unbalanced_share());
+  }
+
+  // A steady run that loses so much of its heat in rounding is not converged.
+  void judge_balance(double share) {
+    if (!(share > serious_share)) return;
+    outcome_.unbalanced_share = share;
     end_ = Convergence::stalled;
-    if (!(residual <= rounding)) return;
-    const double share = unbalanced_share();
-    if (share > serious)
-      outcome_.unbalanced_share = share;
-    else
-      end_ = Convergence::stagnated;
   }
 
   // Collective. Of the heat that sources and flux boundaries give, what the field does not balance. 0 where
@@ -540,7 +553,7 @@ class Loop {
   std::optional<UnderWay> checked_;  // the check that is under way
   double wall_before_ = 0;           // s, of the parts of the run before this one
   Convergence end_ = Convergence::not_reached;
-  bool heat_was_checked_ = false;
+  std::optional<bool> loses_heat_;  // in the rounding of fp32; none before the first check
   LoopOutcome outcome_;
   Timer wall_;
 };

@@ -239,24 +239,60 @@ TimePlan time_plan(const Config& config) {
   return {steps > 0 ? *problem.end_time / steps : dt, static_cast<std::int64_t>(steps)};
 }
 
+namespace {
+
+// Calls visit(key, value) for all values of boundaries and sources that may depend on time.
+template <class Visit>
+void visit_values_of_time(const Config& config, const Visit& visit) {
+  visit_all_laws(config, [&](const std::string& key, const auto& law) {
+    visit(key, law.value);
+    visit(key, law.coefficient);
+  });
+  for (std::size_t i = 0; i < config.sources.size(); ++i) {
+    const RegionValue& source = config.sources[i];
+    const std::string key = fmt::format("sources.{}", i);
+    if (source.power) visit(key, *source.power);
+    visit(key, source.formula);
+    for (const auto* place : {&source.from_at, &source.to_at, &source.centre_at})
+      for (const Expression& along : *place) visit(key, along);
+  }
+}
+
+}  // namespace
+
 std::vector<double> jump_times(const Config& config) {
   std::vector<double> times;
-  const auto add = [&](const Expression& value) {
+  visit_values_of_time(config, [&](const std::string&, const Expression& value) {
     for (const double time : value.jumps()) times.push_back(time);
-  };
-  visit_all_laws(config, [&](const auto&, const auto& law) {
-    add(law.value);
-    add(law.coefficient);
   });
-  for (const RegionValue& source : config.sources) {
-    if (source.power) add(*source.power);
-    add(source.formula);
-    for (const auto* place : {&source.from_at, &source.to_at, &source.centre_at})
-      std::ranges::for_each(*place, add);
-  }
   std::ranges::sort(times);
   times.erase(std::unique(times.begin(), times.end()), times.end());  // clang 14 has no ranges::unique
   return times;
+}
+
+std::vector<std::string> time_warnings(const Config& config) {
+  std::vector<std::string> warnings;
+  if (config.problem.kind != ProblemKind::transient) return warnings;
+  const double dt = time_plan(config).dt;
+  visit_values_of_time(config, [&](const std::string& key, const Expression& value) {
+    const double shortest = value.shortest_change();
+    if (warnings.empty() && shortest < dt)
+      warnings.push_back(fmt::format(
+          "{}: a linear table changes within {:.4g} s, which steps of {:.4g} s may miss or count more than "
+          "once; use a problem.dt of at most {:.4g}, or interpolation: step, at whose jumps steps end",
+          config.at(key), shortest, dt, shortest));
+  });
+  const auto moves = [](const LawConfig& law) {
+    return law.kind == BoundaryKind::temperature && law.value.uses('t');
+  };
+  for (int f = 0; f < face_count && is_rkl(config); ++f)
+    if (any_law(config.boundaries[f], moves))
+      warnings.push_back(
+          fmt::format("{}: rkl keeps this temperature at that of the middle of a step, so its error falls "
+                      "only as dt does; "
+                      "implicit is of second order here",
+                      config.at(boundary_key(f))));
+  return warnings;
 }
 
 double euler_dt(const Config& config) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <numbers>
 #include <tao/pegtl.hpp>
 #include <tao/pegtl/contrib/limit_depth.hpp>
@@ -287,6 +288,16 @@ std::vector<double> Expression::jumps() const {
   for (std::size_t i = 4; i + 1 < steps.size(); i += 2)
     if (steps[i + 1].number != steps[i - 1].number) times.push_back(steps[i].number);
   return times;
+}
+
+double Expression::shortest_change() const {
+  double shortest = std::numeric_limits<double>::infinity();
+  if (!is_table() || program_->steps[1].variable == 1) return shortest;
+  const std::vector<FormulaStep>& steps = program_->steps;
+  for (std::size_t i = 4; i + 1 < steps.size(); i += 2)
+    if (steps[i + 1].number != steps[i - 1].number)
+      shortest = std::min(shortest, steps[i].number - steps[i - 2].number);
+  return shortest;
 }
 
 double Expression::operator()(double x, double y, double z, double t) const {

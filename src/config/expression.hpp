@@ -35,7 +35,8 @@ class Expression {
   const FormulaProgram* program() const { return program_.get(); }  // null if is_constant()
   bool uses(char variable) const;                                   // 't': does it change in time?
   bool is_table() const;
-  std::vector<double> jumps() const;                 // s, at which a table in steps jumps
+  std::vector<double> jumps() const;  // s, at which a table in steps jumps
+  double shortest_change() const;  // s, between knots of different values of a linear table; others: infinite
   const std::string& text() const { return text_; }  // as written; a number in shortest form, a table as YAML
 
   // Applies the operation to its operands; the result is a number if they all are. Throws FormulaError if it

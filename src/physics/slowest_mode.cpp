@@ -40,13 +40,12 @@ class SampledBody {
     }
     RegionMaterials regions(config);
     for (int axis = 0; axis < 3; ++axis) add_lines(regions, axis);
+    is_held_ = std::ranges::any_of(ground_, [](double held) { return held > 0; });
     set_apart_lone_samples();
   }
 
   bool is_whole() const { return m_ == n_; }
-  bool is_held() const {
-    return std::ranges::any_of(ground_, [](double held) { return held > 0; });
-  }
+  bool is_held() const { return is_held_; }
   const std::vector<double>& diagonal() const { return diagonal_; }  // the divisors of a sweep
   // Stores what samples lose at these temperatures.
   void apply(const std::vector<double>& temperature, std::vector<double>& lost) const {
@@ -179,6 +178,7 @@ class SampledBody {
   std::array<FaceLaw, face_count> laws_;
   std::array<std::vector<double>, 3> next_;  // to the next sample along each axis
   std::vector<double> ground_, diagonal_;
+  bool is_held_ = false;  // by a boundary or the law of a void
 };
 
 // Has the symmetric tridiagonal matrix an eigenvalue below x? Its Sturm sequence changes sign then.

@@ -180,6 +180,12 @@ def test_a_source_partly_outside_the_domain_and_a_boundary_below_0_kelvin_are_re
     assert "boundaries.z_max.value" in done.stderr and "below absolute zero" in done.stderr
 
 
+def test_a_field_below_absolute_zero_is_warned_of(tmp_path):
+    done, _ = run(tmp_path, chip([8, 8, 4], sources=[], boundaries={"z_min": temperature(300), "z_max": {"kind": "flux", "value": -2e6}},
+                                 problem={"kind": "steady"}))
+    assert "the field is below absolute zero, down to " in done.stderr
+
+
 # One cell between two boundaries of fixed temperature: a step of 0.9 of the stability limit would exceed both temperatures.
 @pytest.mark.parametrize("boundaries", (
     {"z_min": temperature(300), "z_max": temperature(400)}, {"z_min": convection(300, 1e6), "x_max": temperature(400)}))

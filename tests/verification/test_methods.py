@@ -231,6 +231,17 @@ def test_a_steady_run_is_the_start_of_a_transient(tmp_path):
     assert "initial.0.dataset: " in ran("check", "deck.yaml", cwd=tmp_path, code=66).stderr
 
 
+@pytest.mark.parametrize("setting, said", [
+    ("sources=[{shape: constant, value: 1}]", []),
+    ("sources=[{shape: constant, power: {table: [[0, 0], [0.01, 5], [0.02, 0]]}}]", ["sources.0: a linear table changes within 0.01 s"]),
+    ("sources=[{shape: constant, power: {table: [[0, 0], [0.01, 5], [0.02, 0]], interpolation: step}}]", []),
+    ("boundaries.x_min.value=300 + t", ["boundaries.x_min: rkl keeps this temperature at that of the middle of a step"])])
+def test_values_of_time_that_steps_follow_roughly_are_warned_of(tmp_path, setting, said):
+    write_deck(tmp_path, TRANSIENT)
+    warnings = [line for line in ran("check", "deck.yaml", setting, "problem.dt=0.05", cwd=tmp_path).stdout.splitlines() if "warning" in line]
+    assert len(warnings) == len(said) and all(text in warning for text, warning in zip(said, warnings))
+
+
 @pytest.mark.parametrize("deck, settings, message", [
     (TRANSIENT, ["problem.method=jacobi"], "problem.method: jacobi is for steady problems; use one of euler, rkl, implicit"),
     (TRANSIENT, ["problem.dt=0.6"], "problem.dt: 0.6 s would take more than 64 stages"),
