@@ -493,10 +493,17 @@ class Run {
   void end_case(const Config& config, const LoopOutcome& outcome) {
     if (!outcome.divergence.empty()) throw CollectiveError(ExitCode::diverged, outcome.divergence);
     if (moves_data(config)) record_.fingerprint = solver_->fingerprint();
-    if (!outcome.stopped_by.empty())
+    if (!outcome.stopped_by.empty()) {
+      // Where solver.walltime left no time for a step, it never does. Twice the time until now, as the next
+      // start may be slower, and 2 s for the margin of WallLimit.
+      const bool longer = solver_->own_sweeps() == 0 && outcome.stopped_by == "the wall time" &&
+                          limit_.seconds == config.solver.walltime;
       throw error_of<CollectiveError>(
-          ExitCode::stopped, "stopped by {} at sweep {}{}; {}", outcome.stopped_by, solver_->sweeps(),
-          has_checkpoint(outcome) ? "" : " (it has left no checkpoint)", next(outcome));
+          ExitCode::stopped, "stopped by {} at sweep {}{}; {}{}", outcome.stopped_by, solver_->sweeps(),
+          has_checkpoint(outcome) ? "" : " (it has left no checkpoint)",
+          next(outcome, longer ? "solver.walltime" : ""),
+          longer ? fmt::format(" solver.walltime={}", rounded_up(2 * plan_.started.seconds() + 2)) : "");
+    }
     const std::string end = steady_end_text(
         config, outcome, solver_->sweeps(),
         next(outcome, config.problem.max_cycles ? "problem.max_cycles" : "problem.max_sweeps"));

@@ -112,7 +112,8 @@ def test_a_failure_before_a_run_has_a_record_is_one(tmp_path):
 
 def test_a_case_that_stops_by_itself_is_to_go_on(tmp_path):
     write_study(tmp_path, "  list: [{name: a}, {name: b, solver.walltime: 0.001}]\n")
-    assert study(tmp_path, code=75).stderr == "1 of 2 cases finished; resume with: isotherm study deck.yaml\n"
+    assert study(tmp_path, code=75).stderr == ("1 of 2 cases finished (no time for a step: b; give more solver.walltime); "
+                                               "resume with: isotherm study deck.yaml\n")
     assert states(tmp_path / "out") == {"a": "done", "b": "stopped"}
     assert "1 finished before, 1 to run" in study(tmp_path, code=75).stdout
     write_study(tmp_path, "  list: [{name: a}, {name: b, solver.walltime: 1000}]\n")

@@ -7,12 +7,13 @@ from math import prod
 from isotherm_tools import program
 from isotherm_tools.program import COMMAND_LINE, Failure, Parser, number_from
 from isotherm_tools.study import state
-from isotherm_tools.study.collection import Collection
+from isotherm_tools.study.collection import Collection, value_at
 from isotherm_tools.study.deck import StudyDeck
 from isotherm_tools.study.runner import Runner, signal_name
 from isotherm_tools.study.slurm import Submission, check_unchanged_since_submission
 from isotherm_tools.text import (
-    aligned, counted, extent_text, grouped, human_bytes, human_duration, in_quotes, meant, printable, shell_words)
+    aligned, counted, extent_text, grouped, human_bytes, human_duration, in_quotes, meant, printable, shell_words,
+    shortened)
 
 
 def parse(words):
@@ -126,7 +127,11 @@ class Command:
     def conclude(self, deck, collection, stopped_by):
         """Returns the exit code, or raises a failure that says what to do about the results of the cases."""
         cases = counted(len(deck.cases), "case")
-        finished = f"{collection.finished} of {cases} finished; resume with: {self.words()}"
+        # Without more time they never make one.
+        no_step = [case["name"] for case in collection.cases if value_at(case["run"], "continuation.stopped_by") == "the wall time"
+                   and not value_at(case["run"], "performance.sweeps")]
+        why = f" (no time for a step: {', '.join(shortened(no_step, 3))}; give more solver.walltime)" if no_step else ""
+        finished = f"{collection.finished} of {cases} finished{why}; resume with: {self.words()}"
         if stopped_by:
             raise Failure(state.STOPPED, f"stopped by {signal_name(stopped_by)} with {finished}")
         if collection.failed:
