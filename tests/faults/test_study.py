@@ -150,8 +150,10 @@ def test_what_has_changed_is_replaced_only_where_that_is_asked(tmp_path):
     study(tmp_path)
     before = {name: started(tmp_path / "out" / name) for name in "ab"}
     write_study(tmp_path, "  list: [{name: a}, {name: b, precision: fp32, problem.steps: 6}]\n")
-    assert study(tmp_path, code=73).stderr.startswith("'out/b': holds a run of another deck (problem.steps 4 -> 6); ")
-    assert {name: started(tmp_path / "out" / name) for name in "ab"} == before
+    table = rows(tmp_path / "out")
+    for words in [], ["--collect"]:
+        assert study(tmp_path, *words, code=73).stderr.startswith("'out/b': holds a run of another deck (problem.steps 4 -> 6); ")
+    assert {name: started(tmp_path / "out" / name) for name in "ab"} == before and rows(tmp_path / "out") == table
     study(tmp_path, "output.overwrite=true")
     assert started(tmp_path / "out" / "a") == before["a"]
     assert rows(tmp_path / "out")["b"]["sweeps"] == "6"

@@ -67,8 +67,7 @@ class Command:
             text = Submission(deck, options).dry_run_text() if options.slurm else dry_run_text(deck, options.retry)
             program.say(text, needed=True)
             return state.DONE
-        if not options.collect:
-            state.check_unchanged(deck)
+        state.check_unchanged(deck)
         state.make_folder(deck.directory, "cannot use {folder} as the study's directory ({why}); choose another with output.directory=...")
         if options.case:
             # One task of many that run at once: it uses only the case's lock and writes only the case's files.
