@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iostream>
 #include <limits>
+#include <sstream>
 
 #include "app/session.hpp"
 #include "config/reader.hpp"
@@ -260,6 +261,26 @@ YamlNode node_of(const Json& json) {
   return node;
 }
 
+// The values that a resolved deck has at these paths, such as "initial.0.value".
+Json values_json(const std::string& deck, const std::vector<std::string>& paths) {
+  Json values = Json::object();
+  const YamlNode tree = paths.empty() ? YamlNode{} : parse_yaml(deck);
+  for (const std::string& path : paths) {
+    const YamlNode* node = &tree;
+    std::istringstream parts(path);
+    for (std::string part; node && std::getline(parts, part, '.');) {
+      if (node->kind != Kind::list) {
+        node = node->find(part);
+        continue;
+      }
+      const auto i = read_number<std::size_t>(part);
+      node = i && *i < node->items.size() ? &node->items[*i] : nullptr;
+    }
+    if (node) values[path] = node_json(*node);
+  }
+  return values;
+}
+
 Json error_json(const Error& error) {
   return {{"code", static_cast<int>(error.code())}, {"text", error.what()}};
 }
@@ -332,6 +353,7 @@ class Deck {
     answer["interval"] = sweeps_until_due(config);
     if (request.contains("compare")) config = compared(std::move(config), request["compare"]);
     answer["deck"] = to_yaml(config);
+    answer["values"] = values_json(answer["deck"], request.value("values", std::vector<std::string>()));
     answer["cells"] = config.grid.cells;
     answer["precision"] = config.precision;
     answer["sweeps"] = likely_sweeps(config);

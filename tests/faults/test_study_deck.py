@@ -57,8 +57,10 @@ def test_a_zip_takes_its_values_together(parse):
 
 
 def test_a_list_names_its_cases(parse):
-    deck = parse(study("  list:\n    - {name: thin, grid.lengths: [1, 1, 0.1]}\n    - {name: as the deck says}\n    - {problem.steps: 3}\n"))
-    assert names(deck) == ["thin", "as-the-deck-says", "lengths-default_steps-3"]
+    deck = parse(study("  list:\n    - {name: thin, grid.lengths: [1, 1, 0.1]}\n    - {name: as the deck says}\n    - {problem.steps: 3}\n"
+                       "    - {name: hot, initial.0.value: 400}\n"))
+    assert names(deck) == ["thin", "as-the-deck-says", "lengths-default_steps-3_value-default", "hot"]
+    assert settings(deck, *deck.varied)[1:] == [("1x1x1", "10", "300"), ("1x1x1", "3", "300"), ("1x1x1", "10", "400")]
     assert [resolved(case)["grid"]["lengths"] for case in deck.cases[:2]] == [[1, 1, 0.1], [1, 1, 1]]
 
 

@@ -41,6 +41,7 @@ class StudyDeck:
             raise Failure(DATA, "\n".join(lines))
         self.varied = list(found.varied)
         answers = self.ask([{"name": case.name, "ranks": case.ranks, "host": host or "another", "plan": plan,
+                             "values": [key for key in found.varied if key not in case.settings],
                              "settings": [{"key": key, "value": node} for key, node in case.settings.items()]} for case in found.cases])
         check_deck([(case.name, answer["error"]) for case, answer in zip(found.cases, answers) if "error" in answer], len(answers))
         self.warnings = list(dict.fromkeys([*sections["warnings"], *(text for _, text in problems.warnings), *(
@@ -113,6 +114,7 @@ class StudyCase:
 
     def resolved(self, answer):
         self.deck, self.cells, self.plan, self.refused = (answer.get(key) for key in ("deck", "cells", "plan", "refused"))
+        self.settings = {**answer["values"], **self.settings}  # of the deck where the case sets none
         self.folder = Path(answer["directory"]) / self.name
         self.deck_file = self.folder / f"{self.name}.yaml"
         # Measures its share of the work of a study: cells times sweeps; a steady case may do fewer sweeps.
@@ -120,7 +122,7 @@ class StudyCase:
         return self
 
     def value_text(self, key):
-        """The value as in names and tables; "default" if the case does not set the key."""
+        """The value as in names and tables; "default" if the case does not set the key and, in tables, no key of its deck has it."""
         if key in ("ranks", "run"):
             return str(getattr(self, key))
         node = self.settings.get(key, {"text": "default"})
