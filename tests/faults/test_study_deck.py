@@ -140,6 +140,8 @@ WRONG = [
     ("  matrix: {precision: [fp32, fp64]}\n  exclude: [{precision: fp32}, {precision: fp64}]\n",
      "deck.yaml:12:12: study.exclude: leaves out all 2 cases; remove an entry"),
     ("  matrix: {precision: [fp32]}\n  exclude: [{grid.cells: 4}]\n", "deck.yaml:12:14: study.exclude.0.grid.cells: does not vary; "),
+    ("  matrix: {precision: [fp32]}\n  exclude: [{grid.cells: 4}]\n", "argument 1: study.matrix: an empty map stands where",
+     ["study.matrix={}"]),
     # Errors of cases, by their names.
     ("  matrix: {problem.steps: [1, -2], precision: [fp32, fp64]}\n",
      "deck.yaml:11:31: problem.steps: -2 is out of range; write a whole number from 0 to 1e15 [cases steps--2_precision-fp32, "),

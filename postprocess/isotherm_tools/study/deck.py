@@ -152,7 +152,8 @@ class Expansion:
         self.cases = []
         axes, excluded = self.read_axes(), self.maps(sections["exclude"], "study.exclude")
         varied = [*self.varied, *(["name"] if is_given(sections["list"]) else [])]
-        for i, key in [(i, key) for i, entry in enumerate(excluded) for key in entry["keys"] if key["name"] not in varied]:
+        for i, key in [(i, key) for i, entry in enumerate(excluded) for key in entry["keys"]
+                       if varied and key["name"] not in varied]:
             problems.add(f"study.exclude.{i}.{key['name']}", f"does not vary; use one of {', '.join(varied)}", key["at"])
         if not any(is_given(sections[key]) for key in ("matrix", "zip", "list")) and not self.scaling:
             problems.add("study", "has no cases; add matrix, zip or list, or a section scaling")
