@@ -116,6 +116,11 @@ def test_a_case_that_stops_by_itself_is_to_go_on(tmp_path):
                                                "resume with: isotherm study deck.yaml\n")
     assert states(tmp_path / "out") == {"a": "done", "b": "stopped"}
     assert "1 finished before, 1 to run" in study(tmp_path, code=75).stdout
+    write_study(tmp_path, "  list: [{name: a}, {name: b, solver.walltime: 0.001}, {name: c, ranks: 2}]\n"
+                          "  launcher: no_such_launcher {ranks}\n")
+    assert study(tmp_path, code=69).stderr == (
+        "1 of 3 cases failed (see state and message in study.csv), unfinished: b (no time for a step: b; give more solver.walltime); "
+        "resume and start again what failed with: isotherm study deck.yaml --retry\n")
     write_study(tmp_path, "  list: [{name: a}, {name: b, solver.walltime: 1000}]\n")
     study(tmp_path)
     assert states(tmp_path / "out") == {"a": "done", "b": "done"}

@@ -135,7 +135,9 @@ class Command:
             raise Failure(state.STOPPED, f"stopped by {signal_name(stopped_by)} with {finished}")
         if collection.failed:
             where = "see case.json and stderr.txt in its folder" if self.options.case else "see state and message in study.csv"
-            raise Failure(collection.exit_code, f"{collection.failed} of {cases} failed ({where}); start again what failed with: "
+            rest = [case["name"] for case in collection.cases if case["state"] not in (*state.FINISHED, "failed")]
+            others = f", unfinished: {', '.join(shortened(rest, 3))}{why}; resume and" if rest else ";"
+            raise Failure(collection.exit_code, f"{collection.failed} of {cases} failed ({where}){others} start again what failed with: "
                                                 f"{self.words()} --retry")
         if collection.exit_code == state.STOPPED:
             raise Failure(state.STOPPED, finished)
