@@ -65,11 +65,16 @@ std::optional<std::int64_t> free_bytes(const std::string& path) {
 }
 
 [[noreturn]] void reject(const std::string& path, const char* reason, std::int64_t wanted) {
+  const bool too_large = errno == EFBIG;
   const auto free = free_bytes(path);
-  throw error_of(ExitCode::io,
-                 "{}: no room for the file ({}: {} bytes wanted, {} free); free some, or write less with "
-                 "output.snapshots, output.every_steps, fp32",
-                 path, reason, wanted, free ? std::to_string(*free) : "an unknown number");
+  throw error_of(
+      ExitCode::io,
+      "{}: no room for the file ({}: {} bytes wanted, {}); {}, or write less with output.snapshots, "
+      "output.every_steps, fp32",
+      path, reason, wanted,
+      too_large ? "more than a file may have"
+                : fmt::format("{} free", free ? std::to_string(*free) : "an unknown number"),
+      too_large ? "raise the limit of file sizes (ulimit -f)" : "free some");
 }
 
 }  // namespace

@@ -89,6 +89,7 @@ def test_a_limit_of_file_sizes_is_no_signal(folder, ranks):
     # The shell counts in KiB or half of it; the cells have 512000 bytes.
     done = run_under("-f 500", folder, ranks, "grid.cells=40", code=74)
     assert "no room for the file (File too large: " in done.stderr and " bytes wanted, " in done.stderr
+    assert "; raise the limit of file sizes (ulimit -f), or write less with " in done.stderr
     assert snapshots(folder / "out") == [] and not list((folder / "out").glob("*.part"))
 
 
