@@ -41,8 +41,9 @@ class Measured:
     """The figures of a file: `subject`, which must be the same in two files, and `figures` by name."""
 
     def __init__(self, path):
+        path = Path(path) / "run.json" if Path(path).is_dir() else Path(path)
         self.path = str(path)
-        content = read_record(Path(path), SCHEMAS, "baseline", HINT)
+        content = read_record(path, SCHEMAS, "baseline", HINT)
         with failing((KeyError, TypeError, ValueError, AttributeError), DATA,
                      lambda error: f"{in_quotes(path)} is no baseline (it lacks {error}); {HINT}"):
             self.schema = content["schema"]

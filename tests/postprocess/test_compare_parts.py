@@ -74,8 +74,8 @@ RUN = {"schema": "isotherm-run", "schema_version": 3, "exit_code": 0, "grid": {"
 
 
 def measured(folder, **changes):
-    (folder / "r.json").write_text(json.dumps({**RUN, **changes}))
-    return baseline.Measured(folder / "r.json")
+    (folder / "run.json").write_text(json.dumps({**RUN, **changes}))
+    return baseline.Measured(folder / "run.json")
 
 
 def figures(**values):
@@ -85,6 +85,7 @@ def figures(**values):
 def test_figures_are_judged_in_their_direction(tmp_path):
     earlier = measured(tmp_path)
     assert earlier.subject == "8 x 9 x 10 fp32 on 2 ranks (A, B)"
+    assert baseline.Measured(tmp_path).path == earlier.path, "of a folder its run.json"
     verdict = baseline.Verdict(earlier, figures(speed=9.0, time=1.8, share=77.0, idle=0.0), 5)
     assert {name: round(change, 6) for name, (_, _, change) in verdict.changes.items()} == {"speed": 10, "time": -10, "share": 3, "idle": 0}
     assert (verdict.worse, verdict.better, verdict.gone) == (1, 1, [])
