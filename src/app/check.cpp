@@ -134,9 +134,10 @@ std::string time_text(const Config& config, const std::optional<PredictedCycles>
   }
   const TimePlan plan = time_plan(config);
   std::string of_limit = fmt::format("{:.1f} % of", 100 * plan.dt / stable_dt(config)), parts;
-  if (takes_long_steps(config))
-    of_limit = fmt::format("{}, {} sweeps per step, {:.0f} times", word(config.problem.method),
-                           sweeps_of_cycle(config), plan.dt / stable_dt(config));
+  if (const double times = plan.dt / stable_dt(config); takes_long_steps(config))
+    of_limit =
+        fmt::format("{}, {} sweeps per step, {} times", word(config.problem.method), sweeps_of_cycle(config),
+                    times < 100 ? fmt::format("{:.3g}", times) : fmt::format("{:.0f}", times));
   if (step_control(config))
     parts = fmt::format(", in parts with errors of {:.6g} K at most", *config.problem.tolerance);
   return fmt::format("dt              {:.6g} s ({} the stable limit {:.6g} s), {} steps to {:.6g} s{}\n",

@@ -36,6 +36,13 @@ def test_whatever_else_the_deck_says(folder, words):
     assert "a GPU for each rank, on other hosts" in check(folder, CUDA, *words).stdout
 
 
+@pytest.mark.parametrize("times, said", [("0.3", "0.3"), ("6.543", "6.54"), ("1234.2", "1234")])
+def test_long_steps_are_compared_with_the_limit(folder, times, said):
+    limit, = re.findall(r"the stable limit (\S+) s", check(folder).stdout)
+    dt = f"problem.dt={float(limit) * float(times)}"
+    assert f" sweeps per step, {said} times the stable limit " in check(folder, "problem.method=implicit", dt).stdout
+
+
 def test_multigrid_gets_the_layers_that_it_needs(tmp_path):
     write_deck(tmp_path, """\
 grid: {cells: [8, 7, 1], lengths: [0.008, 0.05, 0.001]}
