@@ -37,9 +37,9 @@ boundaries: {z_min: {kind: temperature, value: 300}, z_max: {kind: flux, value: 
 initial: [{shape: constant, value: 300}]
 problem: {kind: steady}
 output: {directory: out}
-study: {matrix: {material.conductivity: [1, 2]}, report: [max_K, wall_z_min_W]}
+study: {matrix: {material.conductivity: [1, 2]}, report: [max_K, wall_z_min_W, foo.bar, method.kernel]}
 """)
-    study(tmp_path)
+    assert study(tmp_path).stderr == "warning: study.report: no run.json has a value at 'foo.bar'; look for its path in one, or remove it\n"
     for name, row in rows(tmp_path / "out").items():
         end = record(tmp_path / "out" / name)["end_state"]
         assert [float(row[key]) for key in ("max_K", "wall_z_min_W")] == [end["highest"]["temperature_K"], end["heat"]["faces_W"]["z_min"]]

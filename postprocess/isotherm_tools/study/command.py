@@ -80,6 +80,9 @@ class Command:
                 return state.DONE
             stopped_by = 0 if options.collect or options.slurm else Runner(deck, options.jobs, options.retry, lock).run()
             collection = Collection(deck)
+            for name in deck.sections["report"]:
+                if "." in name and collection.finished and all(row.get(name) is None for row in collection.rows):
+                    program.warn(f"study.report: no run.json has a value at '{printable(name)}'; look for its path in one, or remove it")
             program.write_text(deck.directory / "study.csv", collection.csv)
             state.write_json(deck.directory / "study.json", collection.record)
             program.say(f"\n{collection.table}\n{collection.finished} of {counted(len(deck.cases), 'case')} finished; all columns in "

@@ -358,8 +358,8 @@ def safe_name(text):
 
 
 def check_sections(sections, varied, problems):
-    """Rejects columns of study.report and study.sort that no case can have (paths within run.json, "a.b", are not checked), options of
-    sbatch that are not single lines, and overrides of varied keys."""
+    """Rejects columns of study.report and study.sort that no case can have (paths within run.json, "a.b", are checked after the runs),
+    options of sbatch that are not single lines, and overrides of varied keys."""
     known = ["name", "ranks", "state", "exit_code", *varied, *collection.OF_RUN,
              *(collection.OF_SCALING if sections["scaling"] else [])]
     asked = [(name, "study.report") for name in sections["report"]] + ([(sections["sort"], "study.sort")] if sections["sort"] else [])
