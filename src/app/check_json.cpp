@@ -287,8 +287,10 @@ Json error_json(const Error& error) {
 
 // The unit of each varied key, or why the deck has no such key.
 void add_key_facts(const YamlNode& map, Json& facts) {
+  Config config;
+  const Keys deck = describe(config);
   for (const YamlKey& key : map.keys) {
-    const KeyAtPath found = find_key_at(key.name);
+    const KeyAtPath found = find_key_at(key.name, deck);
     facts[key.name] = {{"problem", found.problem.empty() ? Json() : Json(found.problem)},
                        {"unit", found.unit}};
   }

@@ -89,9 +89,7 @@ std::string unknown_key(const Keys& deck, const Keys& keys, const std::string& b
                      join(names));
 }
 
-KeyAtPath find_key_at(const std::string& path) {
-  Config config;
-  const Keys deck = describe(config);
+KeyAtPath find_key_at(const std::string& path, const Keys& deck) {
   Keys keys = deck;
   std::string before;
   const std::vector<std::string> parts = split_key(path);
@@ -106,7 +104,13 @@ KeyAtPath find_key_at(const std::string& path) {
       if (!is_last) keys = is_entry ? section->list->append() : Keys(section->keys);
       continue;
     }
-    if (is_last) return {"", std::string(key->range.unit)};
+    if (is_last) {
+      KeyAtPath found{"", std::string(key->range.unit)};
+      for (const Key& other : keys)
+        if (std::ranges::count(key->excludes, other.name) + std::ranges::count(other.excludes, key->name) > 0)
+          found.rivals.emplace_back(other.name);
+      return found;
+    }
     const auto* list = std::get_if<MapList>(&key->target);
     if (!(list && list->name) && !is_index(parts[i + 1]))
       return {fmt::format("unknown key; '{}' holds no keys of its own", before.substr(0, before.size() - 1)),
@@ -149,7 +153,15 @@ void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems&
     YamlNode *node = &deck, *parent = node;
     for (const std::string& part : parts) node = &entry(*(parent = node), part, place);
     *node = std::move(value);
-    if (parent->kind == Kind::map) parent->keys[node - parent->items.data()].place = place;
+    if (parent->kind != Kind::map) return;
+    parent->keys[node - parent->items.data()].place = place;
+    if (place.argument == 0) return;
+    Config config;
+    StudyConfig study;
+    const KeyAtPath found = find_key_at(key, describe(config, study));
+    erase_keys(*parent, [&](std::string_view name) {  // what the file has in place of the override
+      return std::ranges::count(found.rivals, name) > 0 && parent->find(name)->place.argument == 0;
+    });
   } catch (const YamlError& error) {
     problems.add(place, key, error.problem);
   }

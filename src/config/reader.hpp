@@ -18,8 +18,9 @@ namespace isotherm {
 struct KeyAtPath {
   std::string problem;  // "unknown key; did you mean 'solver.kernel'?"; empty where a deck has the key
   std::string unit;     // "W/(m K)"; empty for words, counts, ratios and maps
+  std::vector<std::string> rivals{};  // keys of the same map that it excludes, or that exclude it
 };
-KeyAtPath find_key_at(const std::string& path);
+KeyAtPath find_key_at(const std::string& path, const Keys& deck);
 // The message for a name that is not in `keys`, those of section `before` ("solver."): what it may mean.
 std::string unknown_key(const Keys& deck, const Keys& keys, const std::string& before,
                         const std::string& name);
@@ -36,6 +37,7 @@ std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
 
 // Stores the value at the path of its key, and adds missing maps and lists. The reader checks the key itself.
 void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems& problems);
+// That of an override also removes keys of the file that exclude its key.
 
 // The tree of a deck with its overrides. Throws Error(deck) if `text` is no YAML; gathers other problems.
 YamlNode read_tree(const std::string& text, const std::vector<std::string>& overrides,

@@ -165,6 +165,12 @@ def test_wrong_override_is_refused(folder, overrides, code, line):
     expect_rejected_deck(folder, measured("check", "deck.yaml", *overrides, cwd=folder), code, line)
 
 
+@pytest.mark.parametrize("override", ["problem.end_time=0.01", "grid.spacing=0.1", "output.every_time=0.005", "output.slices.0.cell=3"])
+def test_an_override_replaces_a_key_of_the_file_that_excludes_its_own(tmp_path, override):
+    write_deck(tmp_path, BASE_DECK + "output: {every_steps: 5, slices: [{position: 0.5}]}\n")
+    ran("check", "deck.yaml", override, cwd=tmp_path)
+
+
 @pytest.mark.parametrize("make, why", [
     (lambda deck: deck.unlink(), "No such file or directory"), (lambda deck: (deck.unlink(), deck.mkdir()), "it is a directory"),
     (lambda deck: deck.chmod(0), "Permission denied")])
