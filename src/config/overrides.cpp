@@ -46,8 +46,8 @@ YamlNode& entry(YamlNode& parent, const std::string& part, const Place& place) {
   // No key of a deck is a number: "0" starts a list.
   if (parent.kind == Kind::null) parent = {.kind = part == "0" ? Kind::list : Kind::map, .place = place};
   if (parent.kind == Kind::scalar)
-    throw YamlError{place, fmt::format("'{}' stands there in the deck, not a map; override it as a whole",
-                                       printable(parent.text))};
+    throw YamlError{
+        place, fmt::format("'{}' stands there, not a map; override it as a whole", printable(parent.text))};
   if (parent.kind == Kind::map) {
     YamlNode* const known = parent.find(part);
     return known ? *known : parent.add(part, {.place = place});
@@ -136,9 +136,12 @@ std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
     if (equals == argument.npos || std::ranges::count(split_key(key), ""))
       reject(fmt::format("'{}' {}; write key.path=value, e.g. problem.steps=100", printable(argument),
                          equals == argument.npos ? "has no '='" : "names no key before the '='"));
-    if (const auto first = std::ranges::find(overrides, key, &Override::key); first != overrides.end())
-      reject(
-          fmt::format("{}: stands twice (first in argument {}); keep one", printable(key), first->argument));
+    const auto is_within = [&](const Override& before) { return (before.key + ".").starts_with(key + "."); };
+    if (const auto first = std::ranges::find_if(overrides, is_within); first != overrides.end())
+      reject(first->key == key ? fmt::format("{}: stands twice (first in argument {}); keep one",
+                                             printable(key), first->argument)
+                               : fmt::format("{}: replaces {} of argument {}; keep one", printable(key),
+                                             printable(first->key), first->argument));
     overrides.push_back({number, key, argument.substr(equals + 1)});
   }
   return overrides;

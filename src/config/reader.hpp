@@ -31,13 +31,14 @@ struct Override {
   std::string value;  // YAML
 };
 
-// Without `numbers` arguments count from 1. Throws Error(command_line): no '=' or key, or a key twice.
+// Without `numbers` arguments count from 1. Throws Error(command_line): no '=' or key, or a key after
+// itself or a part of it.
 std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
                                       const std::vector<int>& numbers);
 
 // Stores the value at the path of its key, and adds missing maps and lists. The reader checks the key itself.
-void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems& problems);
 // That of an override also removes keys of the file that exclude its key.
+void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems& problems);
 
 // The tree of a deck with its overrides. Throws Error(deck) if `text` is no YAML; gathers other problems.
 YamlNode read_tree(const std::string& text, const std::vector<std::string>& overrides,

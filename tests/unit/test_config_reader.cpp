@@ -130,8 +130,10 @@ TEST(ConfigOverrides, AreCheckedLikeTheDeck) {
   EXPECT_EQ(say({"sources.0.value=3", "material.conductivity=1"}).first,
             "argument 1: sources.0.shape: is missing; add shape: constant");
   EXPECT_EQ(say({"problem.steps.x=3"}).first,
-            "argument 1: problem.steps.x: '10' stands there in the deck, not a map; override it as a whole");
+            "argument 1: problem.steps.x: '10' stands there, not a map; override it as a whole");
   EXPECT_EQ(say({"a..b=3"}).second, ExitCode::command_line);
+  EXPECT_EQ(say({"grid.cells.1=21", "grid.cells=20"}).first,
+            "argument 2: grid.cells: replaces grid.cells.1 of argument 1; keep one");
 }
 
 TEST(ConfigOverrides, ReplaceAddAndAppend) {
