@@ -65,7 +65,7 @@ void check_method(Config& config, Problems& problems) {
 }
 
 struct StepProblem {
-  const char* key;
+  std::string key;
   std::string text;
   bool is_warning = false;
 };
@@ -88,7 +88,28 @@ void check_euler_step(const Config& config, double dt, std::vector<StepProblem>&
          true});
 }
 
-// The problems of a time step, by its limits.
+// Intervals of outputs that are longer than the run.
+void check_intervals(const Config& config, std::vector<StepProblem>& found) {
+  const TimePlan plan = time_plan(config);
+  const auto steps = static_cast<double>(plan.steps), end = config.problem.end_time.value_or(plan.dt * steps);
+  const auto check = [&](const std::string& key, const auto& interval, double last, const char* unit) {
+    if (interval && static_cast<double>(*interval) > last * (1 + 1e-9))
+      found.push_back({key,
+                       fmt::format("{} is more than the {} {} of the run; at most the first and the last are "
+                                   "written",
+                                   shortest(static_cast<double>(*interval)), shortest(last), unit),
+                       true});
+  };
+  auto all = output_times(config);
+  all.emplace_back("output.checkpoint", config.output.checkpoint);
+  for (const auto& [key, times] : all) {
+    check(key + ".every_steps", times.every_steps, steps, "steps");
+    check(key + ".every_time", times.every_time, end, "s");
+  }
+  check("output.diagnostics", config.output.diagnostics, steps, "steps");
+}
+
+// The problems of a time step, by its limits, and of the intervals that count these steps.
 std::vector<StepProblem> problems_of_step(const Config& config) {
   const ProblemConfig& p = config.problem;
   std::vector<StepProblem> found;
@@ -98,7 +119,10 @@ std::vector<StepProblem> problems_of_step(const Config& config) {
          fmt::format("{} s would take more than {} stages, in which {} values lose digits to "
                      "rounding; write at most {}, or auto",
                      shortest(*p.dt), most, word(config.precision), shortest(rkl_limit(config, most)))});
-  if (takes_long_steps(config)) return found;
+  if (takes_long_steps(config)) {
+    check_intervals(config, found);
+    return found;
+  }
   if (p.dt) check_euler_step(config, *p.dt, found);
   constexpr double most_steps = 1e15;
   const double dt = p.dt ? *p.dt : std::min(p.dt_fraction * stable_dt(config), monotone_dt(config));
@@ -106,6 +130,8 @@ std::vector<StepProblem> problems_of_step(const Config& config) {
     found.push_back({"problem.end_time",
                      fmt::format("{} s in steps of {} s are more than 1e15 steps; choose a smaller end_time",
                                  shortest(*p.end_time), shortest(dt))});
+  else
+    check_intervals(config, found);
   return found;
 }
 
@@ -229,11 +255,6 @@ void check_times(const Config& config, Problems& problems) {
     check_time(key, times);
     check_lag(config, key + ".every_steps", times.every_steps, problems);
   }
-  const auto& steps = config.problem.steps;
-  if (problems.sound({"problem.steps"}) && is_transient(config) && steps && output.every_steps > *steps)
-    problems.warn("output.every_steps",
-                  "{} is more than the {} steps of the run; only the first and the last are written",
-                  *output.every_steps, *steps);
   if (problems.sound({"verify.order"}) && !config.verify.order.empty() && output.checkpoint.write &&
       output.checkpoint.has_interval())
     problems.add("output.checkpoint",

@@ -53,12 +53,22 @@ def test_no_steps_write_the_initial_state(tmp_path):
 @pytest.mark.parametrize("word, files, warning", [
     ("output.history=true", ["deck_00000010.hdf"], ""), ("output.snapshots=false", [], ""),
     ("output.every_steps=100", ["deck_00000000.hdf", "deck_00000010.hdf"],
-     "warning: argument 5: output.every_steps: 100 is more than the 10 steps of the run; only the first and the last are written\n")])
+     "warning: argument 5: output.every_steps: 100 is more than the 10 steps of the run; at most the first and the last are written\n")])
 def test_which_states_are_written(tmp_path, word, files, warning):
     done, record = run(tmp_path, word)
     assert (done.stderr, snapshots(tmp_path), record["files"]) == (warning, files, files)
     others = {path for path in os.listdir(tmp_path / "out") if not path.startswith("deck_")} - {"deck.hdf.series", "deck.xmf"}
     assert others == {"deck.yaml", "deck.resolved.yaml", "history.csv", "run.json", "run.log"}
+
+
+def test_intervals_beyond_the_end_are_warned_of(tmp_path):
+    write_deck(tmp_path, BASE_DECK)
+    steps = [f"output.{key}" for key in ("diagnostics", "checkpoint.every_steps", "region.every_steps")]
+    times = [f"output.{key}" for key in ("every_time", "slices.0.every_time")]
+    done = ran("check", "deck.yaml", "problem={dt: 0.002, end_time: 0.01}", "output.slices.0.cell=3", "output.region={from: [0, 0, 0], to: [1, 1, 0.5]}",
+               *(f"{key}=100" for key in steps + times), cwd=tmp_path)
+    for key, last in [*((key, "5 steps") for key in steps), *((key, "0.01 s") for key in times)]:
+        assert f" {key}: 100 is more than the {last} of the run; at most the first and the last are written\n" in done.stdout, key
 
 
 @pytest.mark.parametrize("value, line", [("100", "and 100 W more heat enters the"), ("-0.25", "and 0.25 W more heat leaves the")])
