@@ -285,7 +285,7 @@ struct OutputConfig : OutputTimes {
   bool history = true;
   std::optional<std::int64_t> diagnostics;            // sweeps; none: no diagnostics
   HistogramConfig histogram;                          // a part of the diagnostics
-  OutputPrecision precision = OutputPrecision::same;  // of every file of cells
+  OutputPrecision precision = OutputPrecision::same;  // of files of cells but checkpoints
   int compression = 0;  // deflate level of all files of cells except checkpoints; 0: none
   bool xdmf = true;     // write an .xmf next to each .hdf.series; always for files one cell thick
   std::vector<SliceConfig> slices;

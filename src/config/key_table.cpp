@@ -517,8 +517,7 @@ Keys describe(OutputConfig& output) {
       {"histogram", Section{describe(output.histogram)},
        "A histogram of all cells in each line of the diagnostics.", {.when = history}},
       {"precision", choice(output.precision),
-       "Of the cells in all files: that of the field, or rounded to fp32 (half the size; no bitwise "
-       "restart)."},
+       "Of the cells in files of the field: its own, or rounded to fp32 (half the size). Checkpoints keep all bits."},
       {"compression", &output.compression,
        "Level of deflate (gzip), behind a shuffle of the bytes, of the cells in snapshots, slices, the "
        "region and the coarse field: 1 is the fastest, 9 the smallest, 0 stores them as they are. While it "
