@@ -503,6 +503,10 @@ class Comparison:
         axes = " x ".join(axis.name for axis in plan.axes) or "what the deck names"
         say(f"isotherm {job.listed['version']}, compare {escaped(job.path)} on {counted(job.ranks, 'rank')}\n"
             f"  {extent_text(cells)} = {grouped(math.prod(cells))} cells\n  {counted(len(entries), 'combination')} of {axes}\n")
+        measured = job.base["measured"]
+        if measured != {key: job.base[key] for key in measured}:
+            say(f"  measures sweeps of {measured['method']} in {measured['precision']}; the deck has {job.base['method']} in "
+                f"{job.base['precision']}\n")
         if plan.left:
             say(f"  left to the deck, as they would be too many: {', '.join(axis.name for axis in plan.left)}; see --axes and --limit\n")
         reference = measurement.first_pass(entries)
@@ -605,6 +609,7 @@ def record(plan, measurement, entries, reference, verdict, command_line):
         "provenance": {**run["provenance"], "command_line": command_line}, "deck": {"path": job.path, "resolved": job.base["deck"]},
         "grid": run["grid"], "ranks": run["ranks"], "axes": [{"name": axis.name, "key": axis.key} for axis in plan.axes],
         "left_to_the_deck": [axis.name for axis in plan.left], "reference": reference.name, "sweeps_per_sample": measurement.size,
+        "measured": job.base["measured"],
         "check_interval": job.base["check_interval"], "norm": run["residual"]["norm"],
         "entries": [entry_record(entry) for entry in entries],
         "figures_of_merit": {name: figure._asdict() for name, figure in figures_of_merit(entries).items()},

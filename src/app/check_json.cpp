@@ -353,7 +353,12 @@ class Deck {
     }
     answer["check_interval"] = config.problem.check_interval;
     answer["interval"] = sweeps_until_due(config);
-    if (request.contains("compare")) config = compared(std::move(config), request["compare"]);
+    answer["method"] = word(config.problem.method);
+    if (request.contains("compare")) {
+      const Config timed = short_run(config, 1);
+      answer["measured"] = {{"method", word(timed.problem.method)}, {"precision", timed.precision}};
+      config = compared(std::move(config), request["compare"]);
+    }
     answer["deck"] = to_yaml(config);
     answer["values"] = values_json(answer["deck"], request.value("values", std::vector<std::string>()));
     answer["cells"] = config.grid.cells;

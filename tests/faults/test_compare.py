@@ -147,6 +147,8 @@ def test_an_end_time_and_lagged_checks(folder):
 def test_decks_of_cycles_are_compared_by_their_sweeps(folder, words):
     done, record = compare(folder, *words, "--axes", "kernel")
     check_record(done, record, 17 if "regions" in words[-1] else 16)
+    method = "implicit" if "implicit" in words[0] else "multigrid"
+    assert f"\n  measures sweeps of {record['measured']['method']} in fp64; the deck has {method} in " in done.stdout
 
 
 # Like isotherm, but runs of one kernel start with one cell that is warmer.
