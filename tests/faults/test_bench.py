@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 
+from documentation import TOP
 from program import command, listed, measured, ran
 
 SIZES = "16,20x7x9"
@@ -194,6 +195,12 @@ def test_what_cannot_be_measured_is_refused_before_work(tmp_path, words, line, r
     done = ran("bench", *words, ranks=ranks, cwd=tmp_path, code=code)
     assert done.stdout.count("\n") <= ("io" in words) and done.stderr.startswith(line), done.stderr
     assert (ranks or done.stderr.count("\n") == 1) and os.listdir(tmp_path) == []
+
+
+def test_a_transient_deck_is_refused_in_one_line(tmp_path):
+    deck = TOP / "inputs/periodic.yaml"
+    done = ran("bench", "solve", "--device", "cpu", "--deck", deck, cwd=tmp_path, code=65)
+    assert done.stderr == f"{deck}:27:9: problem.kind: bench solve is for steady problems; name a deck of one\n"
 
 
 @pytest.mark.parametrize("subject", sorted(HOST_KERNELS))

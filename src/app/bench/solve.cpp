@@ -6,6 +6,8 @@
 #include "app/bench/bench.hpp"
 #include "config/deck.hpp"
 #include "config/materials.hpp"
+#include "config/problems.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/statistics.hpp"
 #include "kernels/semicoarsening.hpp"
 #include "solver/multigrid.hpp"
@@ -42,8 +44,14 @@ Config config_of(const Bench& bench, MethodName method, Int3 cells, Precision pr
   if (is_cube)
     overrides.push_back(
         fmt::format("grid.spacing={}", 1.0 / static_cast<double>(std::max({cells.x, cells.y, cells.z}))));
-  Config config = parse_deck(is_cube ? cube : read_deck_file(options.deck),
-                             is_cube ? "bench_solve" : options.deck, overrides, registry_names());
+  Config config = all_or_throw(bench.world, [&] {
+    if (is_cube) return parse_deck(cube, "bench_solve", overrides, registry_names());
+    const std::string text = read_deck_file(options.deck);
+    const Config own = parse_deck(text, options.deck, {}, registry_names());
+    if (own.problem.kind == ProblemKind::transient)
+      throw deck_error(own, "problem.kind", "bench solve is for steady problems; name a deck of one");
+    return parse_deck(text, options.deck, overrides, registry_names());
+  });
   config.precision = precision;  // also mixed, which decks allow for cycles of multigrid only
   config.solver.ghosts = widest_halo(config, decompose(config, bench.world.size(), bench.device.backend()));
   return config;
