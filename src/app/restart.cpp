@@ -262,15 +262,17 @@ std::optional<ExitCode> nothing_to_do(const Restart& restart, const Config& conf
   const bool failed = world.any(world.is_root() && failed_verification(restart.file, config));
   if (world.is_root()) {
     for (const std::string& warning : restart.warnings) fmt::print(stderr, "warning: {}\n", warning);
-    const std::string end = converged   ? "reached its tolerance"
-                            : stagnated ? "ended, as its residual stopped falling at rounding"
-                                        : fmt::format("ended (at {})", schedule.last());
+    const char* place =
+        restart.sweep() > schedule.last() ? "beyond the end of the run" : "where the run has ended";
+    const std::string end = converged   ? "where the run has reached its tolerance"
+                            : stagnated ? "where its residual has stopped falling at rounding"
+                                        : fmt::format("{} (at {})", place, schedule.last());
     const char* further = !steady     ? "a later problem.end_time, or more problem.steps"
                           : converged ? "a smaller problem.tolerance"
                           : stagnated ? "no sweep: a smaller residual takes precision: fp64 and a new run"
                                       : "a larger problem.max_sweeps";
-    fmt::print("nothing to do: {} is of sweep {}, where the run has {}{}; continue with {}\n", restart.file,
-               restart.sweep(), end, failed ? " and FAILED its verification (run.json)" : "", further);
+    fmt::print("nothing to do: {} is of sweep {}, {}{}; continue with {}\n", restart.file, restart.sweep(),
+               end, failed ? " and FAILED its verification (run.json)" : "", further);
   }
   if (failed) return ExitCode::diverged;
   return steady && !converged && !stagnated ? ExitCode::not_converged : ExitCode::done;

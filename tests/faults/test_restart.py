@@ -109,7 +109,7 @@ def test_a_finished_run_has_nothing_to_do_and_goes_on_with_more_steps(whole, tmp
     done = run(tmp_path, "output.directory=parts", "problem.steps=21", "--restart", "latest", ranks=2)
     assert done.stdout.startswith("nothing to do: parts/deck_00000021.checkpoint.hdf is of sweep 21, where the run")
     done = run(tmp_path, "output.directory=parts", "problem.steps=20", "--restart", "latest")
-    assert done.stdout.startswith("nothing to do") and before == contents(tmp_path / "parts")
+    assert "is of sweep 21, beyond the end of the run (at 20); continue with" in done.stdout and before == contents(tmp_path / "parts")
     done = run(tmp_path, "output.directory=parts", "--restart", "latest")
     assert "  changed: problem.steps 21 -> 60\n" in done.stdout
     assert record(tmp_path / "parts")["fingerprint"] == record(whole)["fingerprint"]
