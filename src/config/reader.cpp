@@ -591,9 +591,10 @@ Config parse_deck(const std::string& text, const std::string& path, const std::v
   const YamlNode deck = read_tree(text, overrides, arguments, problems);
   if (const auto section = section_of_study(deck)) {
     Problems alone(path);
+    std::string words = shell_word(path);
+    for (const std::string& each : overrides) words += " " + shell_word(each);
     alone.add(section->place, section->name,
-              "the deck is of several cases, not of one run; start them with isotherm study {}",
-              shell_word(path));
+              "the deck is of several cases, not of one run; start them with isotherm study {}", words);
     alone.throw_if_any();
   }
   return settle_config(deck, path, registry, problems);

@@ -46,6 +46,8 @@ WRONG = [  # the start of stderr
     (["check", "deck.yaml", "a=b", "--ranks", "2", "a=b"], 2, "argument 6: a: stands twice (first in argument 3); keep one"),
     (["check", "deck.yaml", "grid.cells.1=21", "grid.cells=20"], 2, "argument 4: grid.cells: replaces grid.cells.1 of argument 3; keep one"),
     (["run", "deck.yaml", ""], 2, "argument 3: '' has no '='; write key.path=value"),
+    (["run", "deck.yaml", "scaling={kind: strong, ranks: [1]}"], 65, "argument 3: scaling: the deck is of several cases, not of one run; start them "
+     "with isotherm study deck.yaml 'scaling={kind: strong, ranks: [1]}'"),
     (["run", "deck.yaml", "problem.steps=1", "deck.yaml"], 2, "argument 4: 'deck.yaml' has no '='; write key.path=value"),
     (["run", "deck.yaml", "%s%n=1"], 65, "argument 3: %s%n: unknown key; use one of grid, material, "),
 ]
