@@ -132,7 +132,7 @@ void check_depth(const Config& config, Face f, const std::string& key, Problems&
   }
 }
 
-// The formula of a coefficient may be 0 on the whole face.
+// The formula of a coefficient may be 0 on the whole face. Others find values below 0.
 void check_coefficients_of_steady(const Config& config, Problems& problems) {
   if (config.problem.kind != ProblemKind::steady || mean_is_free(config) || has_void_law(config)) return;
   const GridAxes axes(config);
@@ -146,7 +146,7 @@ void check_coefficients_of_steady(const Config& config, Problems& problems) {
       for (Index x = 0; x < (coefficient.is_constant() ? 1 : config.grid.cells[p]); ++x) {
         at[p] = axes[p].centre(x);
         at[q] = axes[q].centre(y);
-        if (coefficient(at[0], at[1], at[2]) > 0) return;
+        if (coefficient(at[0], at[1], at[2]) != 0) return;
       }
   }
   problems.add("boundaries",
