@@ -60,7 +60,8 @@ template <class Part, class Sign>
 struct chain : seq<Part, star<if_must<seq<spaces, Sign>, Part>>> {};
 struct product : chain<operand, product_sign> {};
 struct sum : chain<product, sum_sign> {};
-struct comparison : chain<sum, comparison_sign> {};
+struct single : not_at<comparison_sign> {};  // a < b < c would compare 0 or 1 with c
+struct comparison : seq<sum, opt<if_must<seq<spaces, comparison_sign>, sum, spaces, single>>> {};
 struct conjunction : chain<comparison, and_sign> {};
 struct disjunction : chain<conjunction, or_sign> {};
 struct colon : seq<spaces, one<':'>> {};
@@ -82,6 +83,8 @@ template <>
 inline constexpr const char* problem<closing> = "missing parenthesis";
 template <>
 inline constexpr const char* problem<colon> = "missing ':'";
+template <>
+inline constexpr const char* problem<single> = "second comparison (write 0.02 < x and x < 0.05)";
 struct problems {
   template <class Rule>
   static constexpr const char* message = problem<Rule>;

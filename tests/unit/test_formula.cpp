@@ -171,6 +171,7 @@ TEST(Formula, OperatorsBindAsWritten) {
   EXPECT_EQ(value("max(1, min(x, y), 0) + avg(1, 2, 3, 6)"), 5);
   EXPECT_EQ(value("round(2.5) + rint(2.5) + floor(-0.5) + ceil(0.2) + sign(-3)"), 4);
   EXPECT_EQ(value(" ( ( x ) ) "), 2);
+  EXPECT_EQ(value("(1 < x) < z and x < (y <= z) + 2"), 1);
   EXPECT_EQ(value("1e400"), HUGE_VAL);
   EXPECT_EQ(value("1e-400 + .5 + 1."), 1.5);
   EXPECT_EQ(Expression("2*pi + exp(0)", "x").program()->steps.size(), 1u);  // constants are folded
@@ -194,6 +195,7 @@ TEST(Formula, WrongOnesSayWhatAndWhere) {
   expect("frob(x)", "unknown name 'frob'", 0);
   expect("1 + sin(x, t)", "sin takes 1 value, not 2", 4);
   expect("x ? 1", "missing ':'", 5);
+  expect("0.02 < x < 0.05", "second comparison (write 0.02 < x and x < 0.05)", 9);
   expect("2 x", "unexpected 'x'", 2);
   std::string deep = "x";
   for (int i = 0; i < 192; ++i) deep = "x + (" + deep + ")";
