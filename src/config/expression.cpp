@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <limits>
 #include <numbers>
@@ -12,6 +13,7 @@
 #include <tao/pegtl/contrib/parse_tree.hpp>
 #include <utility>
 
+#include "config/text.hpp"
 #include "core/text.hpp"
 
 namespace isotherm {
@@ -187,7 +189,11 @@ class Compiler {
     const Node& name = *node.children[0];
     const auto given = static_cast<int>(node.children.size()) - 1;
     const auto function = std::ranges::find(functions, name.string_view(), &Operation::first);
-    if (function == std::end(functions)) throw unknown(name);
+    if (function == std::end(functions)) {
+      named(name);  // throws if no constant or variable has this name
+      throw FormulaError{fmt::format("'{}' is no function (multiply with '*')", name.string_view()),
+                         name.begin().byte};
+    }
     const auto [word, op] = *function;
     // These functions take any number of values, their operator two at a time.
     const bool takes_any = op == FormulaOp::min || op == FormulaOp::max || op == FormulaOp::add;
@@ -211,11 +217,18 @@ class Compiler {
     return folds ? number_of(value_of(made)) : made;
   }
 
-  static FormulaError unknown(const Node& name) {
+  FormulaError unknown(const Node& name) const {
     if (name.string_view() == "T")
       return {"'T' is no variable (what depends on the temperature is not available in this version)",
               name.begin().byte};
-    return {fmt::format("unknown name '{}'", name.string_view()), name.begin().byte};
+    std::vector<std::string_view> known;
+    for (const auto& [word, op] : functions) known.push_back(word);
+    for (const auto& [word, value] : constants) known.push_back(word);
+    for (const char& letter : allowed_) known.emplace_back(&letter, 1);
+    const std::string_view meant = nearest_word(name.string_view(), known);
+    return {fmt::format("unknown name '{}'{}", name.string_view(),
+                        meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", meant)),
+            name.begin().byte};
   }
 
   std::string_view allowed_;
@@ -235,7 +248,14 @@ FormulaError explained(const pegtl::parse_error& error, const std::string& text)
   const std::string_view problem = error.message();
   if (problem.starts_with("maximum")) return {"more than 400 parts within each other", stop};
   if (!problem.starts_with("parse error")) return {std::string(problem), stop};
-  return {stop < text.size() ? fmt::format("unexpected '{}'", text[stop]) : "unexpected end of expression",
+  if (stop == text.size()) return {"unexpected end of expression", stop};
+  const bool multiplies = stop == last + 1 && follows("0123456789)") &&
+                          (sign == '(' || std::isalpha(static_cast<unsigned char>(sign)));  // 2x, 2(x)
+  const std::size_t length = utf8_length(text.substr(stop));
+  return {fmt::format("unexpected '{}'{}", text.substr(stop, std::max<std::size_t>(length, 1)),
+                      multiplies   ? " (multiply with '*')"
+                      : length > 1 ? " (not an ASCII character)"
+                                   : ""),
           stop};
 }
 

@@ -101,8 +101,9 @@ class ValueReader {
     }
     if (std::ranges::any_of(key_.variables, [&](char letter) { return target.uses(letter); })) return true;
     const double value = target(0, 0, 0);
-    return std::isfinite(value) ? is_in_range(value)
-                                : reject("the formula '{}' gives {}", printable(node_.text), value);
+    if (std::isfinite(value)) return is_in_range(value);
+    const double shown = std::isnan(value) ? std::abs(value) : value;  // the sign of a NaN says nothing
+    return reject("the formula '{}' gives {}", printable(node_.text), shown);
   }
   bool read(std::array<Expression, 3>& target) {
     return read_list(target, 3, [](ValueReader& entry, Expression& one) { return entry.read(one); });

@@ -195,6 +195,16 @@ TEST(Formula, WrongOnesSayWhatAndWhere) {
   expect("frob(x)", "unknown name 'frob'", 0);
   expect("1 + sin(x, t)", "sin takes 1 value, not 2", 4);
   expect("x ? 1", "missing ':'", 5);
+  expect("2x", "unexpected 'x' (multiply with '*')", 1);
+  expect("(t)(x)", "unexpected '(' (multiply with '*')", 3);
+  expect("1 + x(2)", "'x' is no function (multiply with '*')", 4);
+  expect("pi(2)", "'pi' is no function (multiply with '*')", 0);
+  expect("y(2)", "unknown name 'y'", 0);
+  expect("PI", "unknown name 'PI' (did you mean 'pi'?)", 0);
+  expect("IF(x, 1, 2)", "unknown name 'IF' (did you mean 'if'?)", 0);
+  expect("T(2)", "'T' is no variable (what depends on the temperature is not available in this version)", 0);
+  expect("x\u00b2", "unexpected '\u00b2' (not an ASCII character)", 1);
+  expect("2 \u2212x", "unexpected '\u2212' (not an ASCII character)", 2);
   expect("0.02 < x < 0.05", "second comparison (write 0.02 < x and x < 0.05)", 9);
   expect("2 x", "unexpected 'x'", 2);
   std::string deep = "x";
