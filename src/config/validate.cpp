@@ -211,9 +211,13 @@ void check_temperatures(const Config& config, Problems& problems) {
   bool are_room = !all.empty();  // all within 60 of 0? Formulas: in the middle of the domain, at the start
   for (const auto& [key, value] : all) {
     const double kelvin = value(middle[0], middle[1], middle[2]);
-    if (value.is_constant() && kelvin < 0)
+    double least = value.is_constant() ? kelvin : 0;
+    if (value.is_table())
+      for (const FormulaStep& step : value.program()->steps)
+        if (step.op == FormulaOp::number && step.variable == 1) least = std::min(least, step.number);
+    if (least < 0)
       problems.add(key, "{} K is below absolute zero; temperatures are in kelvin, 25 C is 298.15",
-                   shortest(kelvin));
+                   shortest(least));
     // NaN is reported elsewhere, for the cell where a formula gives it.
     are_room = are_room && std::abs(kelvin) <= 60;
   }

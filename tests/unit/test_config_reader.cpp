@@ -729,6 +729,12 @@ TEST(ConfigTable, WhatIsWrongIsNamed) {
   expect("{table: [[0, 1]], interpolation: cubic}", "interpolation 'cubic' is unknown");
   expect("{tabel: [[0, 1]]}", "'tabel' is no part of a table");
   expect("{table: [[0, 1]], table: [[0, 2]]}", "'table' stands twice; keep one");
+  const auto expect_cold = [](const std::string& boundary) {
+    expect_says(problems(with_boundary("{" + boundary + ": {table: [[0, 300], [5, -20], [9, -1]]}}")).first,
+                ": -20 K is below absolute zero");
+  };
+  expect_cold("kind: temperature, value");
+  expect_cold("kind: convection, coefficient: 5, ambient");
   expect_says(problems(base + "sources: [{shape: double_ellipsoid, value: 1, centre: [0, 0, 0], front: 1, "
                               "rear: 1, half_width: 1, depth: 1}]\n")
                   .first,
