@@ -451,6 +451,9 @@ void check_verify(const Config& config, Problems& problems) {
                    verify.order.size());
     else if (!std::is_sorted(verify.order.begin(), verify.order.end(), std::less_equal<>{}))
       problems.add("verify.order", "does not ascend; write each number of cells larger than the one before");
+    else if (is_transient(config) && config.problem.steps)
+      problems.add("verify.order",
+                   "with problem.steps its grids end at different times; write problem.end_time");
   }
   if (!problems.sound({"verify.solution", "problem.kind"})) return;
   if (verify.solution == ExactSolution::decaying_mode && !is_transient(config))

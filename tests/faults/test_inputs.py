@@ -183,7 +183,7 @@ def test_why_heat_is_not_known(tmp_path, words, why):
 
 def test_of_a_series_it_is_the_last_grid(tmp_path):
     deck = HEATED.replace("cells: [24, 16, 12], spacing: [1e-3, 2e-3, 3e-3]", "cells: [8, 8, 8], lengths: [0.024, 0.032, 0.036]")
-    _, record = run(tmp_path, "verify={solution: formula, formula: '300', order: [8, 12, 16], order_tolerance: 16}", deck=deck)
+    _, record = run(tmp_path, "verify={solution: formula, formula: '300', order: [8, 12, 16], order_tolerance: 16}", "problem={end_time: 20}", deck=deck)
     assert record["grid"]["cells"] == [16, 16, 16] and record["result"] == "VERIFIED"
     field = last_field(tmp_path)
     assert field.shape == (16, 16, 16) and record["end_state"]["highest"]["temperature_K"] == field.max()

@@ -169,7 +169,7 @@ def test_no_time_for_a_sweep_and_a_checkpoint(tmp_path):
 
 def test_a_series_of_grids_is_stopped_without(tmp_path):
     words = ["verify={solution: decaying_mode, order: [8, 16, 32]}", "initial=[{shape: exact}]", "boundaries={}",
-             "grid={cells: 8, lengths: 1}"]
+             "grid={cells: 8, lengths: 1}", "problem={end_time: 1e12, check_interval: 1000}"]
     _, err = stopped(started(tmp_path, *words), signal.SIGUSR1)
     assert "(it has left no checkpoint); start it again" in err
     done = ran("run", "deck.yaml", *words, "--restart", "latest", cwd=tmp_path, code=65)

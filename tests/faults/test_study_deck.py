@@ -216,7 +216,7 @@ def test_an_axis_grows_as_often_as_the_process_grid_cuts_it(parse, cells, proces
 
 
 def test_grids_of_a_verification_do_not_grow(parse):
-    base = BASE.replace("initial:\n  - {shape: constant, value: 300}\n", "") + \
+    base = BASE.replace("initial:\n  - {shape: constant, value: 300}\n", "").replace("steps: 10", "end_time: 1") + \
         "verify: {solution: decaying_mode, modes: [1, 0, 0], order: [8, 16, 32]}\n"
     assert len(parse("scaling: {kind: strong, ranks: [2]}\n", base=base).cases) == 1
     refusal("deck.yaml:8:60: verify.order: has grids of its own ", parse, "scaling: {kind: weak, ranks: [2]}\n", base=base)
