@@ -95,7 +95,7 @@ class RegionValues::Region {
         axes_(config),
         value_(source_strength(config, entry)) {
     if (entry.shape == Shape::exact && !(exact_ = make_exact(config)))
-      throw deck_error(config, key(),
+      throw deck_error(config, key(config),
                        "shape exact needs an exact solution (verify.solution is none); "
                        "name one there, or use another shape");
     if (is_source && (is_solid(entry.shape) || entry.shape == Shape::gaussian)) {
@@ -114,7 +114,7 @@ class RegionValues::Region {
       check_sizes_of_cells(entry_->file, config);
       return values;
     } catch (const Error& e) {
-      throw Error(e.code(), fmt::format("{}: {}", config.at(key()), e.what()));
+      throw Error(e.code(), fmt::format("{}: {}", config.at(key(config)), e.what()));
     }
   }
 
@@ -146,8 +146,9 @@ class RegionValues::Region {
            (entry_->shape == Shape::formula && !entry_->formula.uses('z'));
   }
 
-  std::string key() const {  // the key that gives the value
+  std::string key(const Config& config) const {  // the key that gives the value
     const Shape shape = entry_->shape;
+    if (shape == Shape::exact && config.verify.formula) return "verify.formula";
     return path_ + (shape == Shape::formula   ? ".formula"
                     : shape == Shape::dataset ? ".dataset"
                     : shape == Shape::exact   ? ".shape"
@@ -274,7 +275,7 @@ HeatTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field) 
   const Vector3 place = GridAxes(config_).centre(bad->cell);
   if (bad->is_too_cold) throw too_cold(config_.at(key_), bad->value, bad->cell, place, 0);
   const Region& region = (*regions_)[bad->entry];
-  throw not_finite(config_.at(region.key()), region.what(), bad->value, bad->cell, place, 0);
+  throw not_finite(config_.at(region.key(config_)), region.what(), bad->value, bad->cell, place, 0);
 }
 
 template HeatTotals RegionValues::apply(double, Box, FieldView<float>) const;

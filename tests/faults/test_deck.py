@@ -218,6 +218,8 @@ CASES = [  # the start of the message; unit/test_region_values.cpp tests the res
     ("beyond fp32, second entry",
      ['initial=[{shape: constant, value: 300}, {shape: formula, mode: add, formula: "1e40*(1+x)"}]', "precision=fp32"],
      "initial.1.formula: 1e40*(1+x) is too large for the precision at cell (0, 0, 0) (it is 1.0625e+40 at "),
+    ("exact", ['verify={solution: formula, formula: "1/(x-0.0625)"}', 'initial=[{shape: exact}]'],
+     "verify.formula: the value is not finite at cell (0, 0, 0) (it is inf at x = 0.0625 m, "),
     ("source", ['sources=[{shape: formula, formula: "1/(y-0.5)"}]', "material.conductivity=1"],
      "sources.0.formula: 1/(y-0.5) is not finite at cell (0, 4, 0) (it is inf at x = 0.0625 m, y = 0.5 m, "),
     ("wall", ['boundaries.x_max={kind: temperature, value: "300 + 1/(y-0.5)"}'],
