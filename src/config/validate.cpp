@@ -456,6 +456,18 @@ void check_verify(const Config& config, Problems& problems) {
                    "with problem.steps its grids end at different times; write problem.end_time");
   }
   if (!problems.sound({"verify.solution", "problem.kind"})) return;
+  const bool has_modes =
+      verify.solution == ExactSolution::decaying_mode || verify.solution == ExactSolution::manufactured;
+  if (has_modes && problems.sound({"verify.modes", "grid", "boundaries"})) {
+    std::array<int, 3> modes = verify.modes;
+    for (int axis = 0; axis < 3; ++axis)
+      if (config.grid.cells[axis] == 1 && !holds_temperature(boundary_of(config, face(axis, false))) &&
+          !holds_temperature(boundary_of(config, face(axis, true))))
+        modes[axis] = 0;
+    if (modes != verify.modes)
+      problems.add("verify.modes", "has a wave along an axis of one cell; write verify.modes: [{}]",
+                   fmt::join(modes, ", "));
+  }
   if (verify.solution == ExactSolution::decaying_mode && !is_transient(config))
     problems.add("verify.solution",
                  "decaying_mode decays in time, but the problem is steady; use steady_profile, manufactured "

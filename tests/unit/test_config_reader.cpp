@@ -233,6 +233,9 @@ TEST(ConfigCrossChecks, Verify) {
   expect_problem(verify + "[8, 8, 16]}\n", "deck.yaml:10:42: verify.order: does not ascend");
   expect_problem(base + "verify: {solution: decaying_mode, order: [8, 16, 32]}\n",
                  "deck.yaml:10:42: verify.order: with problem.steps its grids end at different");
+  expect_problem(
+      replaced(base, "[8, 9, 10]", "[20, 1, 1]") + "verify: {solution: decaying_mode}\n",
+      "deck.yaml:10:1: verify.modes: has a wave along an axis of one cell; write verify.modes: [1, 0, 0]");
   expect_problem(base + "verify: {order: [1, 2, 3]}\n",
                  "deck.yaml:10:1: verify.solution: is missing; add solution: ");
 }
@@ -511,7 +514,7 @@ std::vector<std::string> random_words(Random& random) {
   const bool has_steps = words.back().find("steps: ") != std::string::npos;  // a series of grids has none
   if (words[0].find("null") == std::string::npos)  // graded grids have fewer known solutions
     pick("verify", {"", "{solution: steady_profile, tolerance: 1e-3}",
-                    "{solution: manufactured, modes: [0, 3, 1], amplitude: 1e3}",
+                    "{solution: manufactured, modes: [0, 0, 3], amplitude: 1e3}",
                     fmt::format("{{solution: formula, formula: \"300 + x*y*z\"{}}}",
                                 has_steps ? "" : ", order: [4, 8, 16], expected_order: 1")});
   pick("solver", {"", "{kernel: openmp, reduction: auto, halo_width: 4, walltime: 3500.5}"});
