@@ -5,6 +5,7 @@ test_signals.py tests it for stopped runs."""
 import json
 import os
 import re
+import shlex
 
 import numpy as np
 import pytest
@@ -36,8 +37,13 @@ def snapshots(folder):
 
 @pytest.mark.parametrize("deck", INPUTS or ["no deck"], ids=lambda path: path.name)
 def test_every_deck_of_inputs_passes_check(tmp_path, deck):
-    done = ran("check", deck, cwd=tmp_path)
-    assert done.stderr == "" and "\nwarning: " not in done.stdout  # except about the machine
+    """So do the runs that its header shows, one after another: none in the directory of another."""
+    shown = re.findall(r"^#   .*?(?:mpirun -n (\d+) )?isotherm run \S+ ?(.*?)(?:  .*)?$", deck.read_text(encoding="utf-8"), re.MULTILINE)
+    for ranks, words in shown or [("", "")]:
+        done = ran("check", deck, *shlex.split(words), *(["--ranks", ranks] if ranks else []), cwd=tmp_path)
+        assert done.stderr == "" and "\nwarning: " not in done.stdout  # except about the machine
+    directories = [re.findall(r"output\.directory=\S+", words) for _, words in shown]
+    assert all(directories.count(each) == 1 for each in directories), directories
     assert os.listdir(tmp_path) == []
 
 
