@@ -154,32 +154,21 @@ void for_precision(std::string_view precision, const Body& body) {
   precision == "fp32" ? body(float{}) : body(double{});
 }
 
-// The tag of a host instruction set by its name, as a value: body(host::V4{}).
-template <class Body>
-void for_instruction_set(std::string_view name, const Body& body) {
-#if defined(__x86_64__)
-  if (name == "v3") return body(host::V3{});
-  if (name == "v4") return body(host::V4{});
-#endif
-  body(host::Baseline{});
-}
-
-inline std::vector<std::string_view> instruction_sets() {
-  std::vector<std::string_view> names;
-  for (InstructionSet set : {InstructionSet::baseline, InstructionSet::v3, InstructionSet::v4}) {
-    if (can_use(set)) names.push_back(name(set));
-  }
-  return names;
+inline std::vector<InstructionSet> instruction_sets() {
+  std::vector<InstructionSet> sets{InstructionSet::baseline, InstructionSet::v3, InstructionSet::v4};
+  std::erase_if(sets, [](InstructionSet set) { return !can_use(set); });
+  return sets;
 }
 
 // A kernel of a registry in one precision; host kernels also for each instruction set of this processor.
 struct KernelCase {
   std::string_view kernel, precision;
   Backend backend;
-  std::string_view instruction_set;  // empty: that of the registry
+  std::optional<InstructionSet> instruction_set{};  // otherwise that of the registry
 
   std::string label() const {
-    return fmt::format("{}_{}{}{}", kernel, precision, instruction_set.empty() ? "" : "_", instruction_set);
+    const std::string set = instruction_set ? fmt::format("_{}", name(*instruction_set)) : "";
+    return fmt::format("{}_{}{}", kernel, precision, set);
   }
   friend std::ostream& operator<<(std::ostream& out, const KernelCase& c) { return out << c.label(); }
 };
@@ -190,9 +179,7 @@ inline std::string label_of(const testing::TestParamInfo<KernelCase>& info) {
 // The kernel of a case; `table` is a callable that returns the registry of an instruction set.
 template <class Table>
 auto kernel_of(const KernelCase& c, const Table& table) {
-  const auto registry =
-      table(c.instruction_set.empty() ? instruction_set()
-                                      : choose_instruction_set(std::string(c.instruction_set).c_str()));
+  const auto registry = table(c.instruction_set.value_or(instruction_set()));
   return *std::ranges::find_if(
       registry, [&](const auto& kernel) { return kernel.name == c.kernel && kernel.backend == c.backend; });
 }
@@ -215,8 +202,8 @@ class OnDevice : public testing::TestWithParam<KernelCase> {
   template <class Functions>
   Functions functions(const Functions& (*of_backend)(Backend)) const {
     Functions found = of_backend(GetParam().backend);
-    if (const std::string_view set = GetParam().instruction_set; !set.empty())
-      for_instruction_set(set, [&]<class Isa>(Isa) { found = host::functions<Isa, Functions>(); });
+    if (const std::optional<InstructionSet> set = GetParam().instruction_set)
+      host::for_instruction_set(*set, [&]<class Isa>(Isa) { found = host::functions<Isa, Functions>(); });
     return found;
   }
   std::unique_ptr<Device> device_, host_;
@@ -232,9 +219,9 @@ std::vector<KernelCase> cases_of(const Registry& registry, Backend backend, cons
   for (const auto& kernel : registry) {
     if (kernel.backend != backend || !std::invoke(keep, kernel)) continue;
     for (std::string_view precision : precisions) {
-      cases.push_back({kernel.name, precision, backend, ""});
+      cases.push_back({kernel.name, precision, backend});
       if (backend != Backend::host) continue;
-      for (std::string_view set : instruction_sets()) cases.push_back({kernel.name, precision, backend, set});
+      for (InstructionSet set : instruction_sets()) cases.push_back({kernel.name, precision, backend, set});
     }
   }
   return cases;
@@ -270,7 +257,7 @@ Coefficients<T> coefficients(int sweep = 0, bool has_field = false) {
 template <class Keep = EveryKernel>
 std::vector<KernelCase> stencil_cases(Backend backend, const Keep& keep = {}) {
   std::vector<KernelCase> all = cases_of(stencil_kernels<double>(), backend, keep);
-  std::erase_if(all, [](const KernelCase& c) { return !c.instruction_set.empty(); });
+  std::erase_if(all, [](const KernelCase& c) { return c.instruction_set.has_value(); });
   return all;
 }
 

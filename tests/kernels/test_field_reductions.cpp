@@ -316,8 +316,8 @@ TYPED_TEST(FingerprintOf, AddsUpOverAnySplit) {
 TYPED_TEST(FingerprintOf, IsTheSameForEveryInstructionSet) {
   using T = TypeParam;
   const Field<T> field = this->any_field();
-  for (std::string_view set : instruction_sets()) {
-    for_instruction_set(set, [&](auto isa) {
+  for (InstructionSet set : instruction_sets()) {
+    host::for_instruction_set(set, [&](auto isa) {
       EXPECT_EQ((host::fingerprint<decltype(isa), T>(field.view(), {0, 0, 0}, this->shape_)),
                 this->of(field));
     });

@@ -167,7 +167,7 @@ TEST(ReductionOfTheHost, HasTheSameBitsForAnyThreadsAndInstructionSet) {
     for (ReductionOp op : all_ops) {
       std::vector<double> found;
       on_threads({1, 2, 3, 4, 5}, [&] {
-        for (std::string_view set : instruction_sets())
+        for (InstructionSet set : instruction_sets())
           found.push_back(reduce(reduction_of<double>({name, "fp64", Backend::host, set}), *host, op, a, &b,
                                  {{1, 0, 2}, {96, 61, 53}}));
       });

@@ -48,10 +48,10 @@ TEST(Registry, BothPrecisionsHaveTheSameRows) {
 template <class Table>
 void check_functions(const Table& table) {
   std::set<decltype(table(instruction_set()).front().launch)> functions;
-  for (const std::string_view set : instruction_sets()) {
-    for (const auto& kernel : table(choose_instruction_set(std::string(set).c_str()))) {
+  for (const InstructionSet set : instruction_sets()) {
+    for (const auto& kernel : table(set)) {
       if (kernel.backend != Backend::host || !kernel.launch) continue;
-      EXPECT_TRUE(functions.insert(kernel.launch).second) << kernel.name << ", " << set;
+      EXPECT_TRUE(functions.insert(kernel.launch).second) << kernel.name << ", " << name(set);
     }
   }
 }
@@ -81,7 +81,7 @@ TEST(LastLevelCache, IsSharedByWhatRunsOnItsProcessors) {
 
 TEST(InstructionSet, IsTheBestOrTheOneWishedFor) {
   EXPECT_EQ(choose_instruction_set(nullptr), choose_instruction_set(""));
-  EXPECT_EQ(name(choose_instruction_set(nullptr)), instruction_sets().back());
+  EXPECT_EQ(choose_instruction_set(nullptr), instruction_sets().back());
   for (InstructionSet set : {InstructionSet::baseline, InstructionSet::v3, InstructionSet::v4}) {
     const std::string wish(name(set));
     if (can_use(set)) {
@@ -126,8 +126,8 @@ TEST(Bandwidth, CopiesEveryElement) {
       from.as<double>()[i] = static_cast<double>(i);
       to.as<double>()[i] = -1;
     }
-    for (std::string_view set : instruction_sets()) {
-      for_instruction_set(set, [&](auto isa) {
+    for (InstructionSet set : instruction_sets()) {
+      host::for_instruction_set(set, [&](auto isa) {
         using Way = host::Transfer<decltype(isa), double>;
         for (host::Store store : {host::Store::streaming, host::Store::cached}) {
           Way::copy(to.as<double>(), from.as<double>(), static_cast<Index>(count), store);

@@ -122,7 +122,7 @@ class StencilOpenmpVariant : public StencilTest {};
 
 TEST_P(StencilOpenmpVariant, StoresThreadsAndTilesLeaveTheBitsAlone) {
   on_kernel([&]<class T>(StencilKernel<T> kernel, Device& host) {
-    for_instruction_set(GetParam().instruction_set, [&]<class Isa>(Isa) {
+    host::for_instruction_set(*GetParam().instruction_set, [&]<class Isa>(Isa) {
       const decltype(kernel.launch) stores[] = {[](const SweepArgs<T>& args, SweepPlan plan, Stream) {
                                                   host::sweep_openmp<Isa>(args, plan, host::Store::streaming);
                                                 },
@@ -150,7 +150,7 @@ TEST_P(StencilOpenmpVariant, StoresThreadsAndTilesLeaveTheBitsAlone) {
 std::vector<KernelCase> openmp_cases() {
   std::vector<KernelCase> cases = cases_of(stencil_kernels<double>(), Backend::host,
                                            [](const auto& kernel) { return kernel.name == "openmp"; });
-  std::erase_if(cases, [](const KernelCase& c) { return c.instruction_set.empty(); });
+  std::erase_if(cases, [](const KernelCase& c) { return !c.instruction_set; });
   return cases;
 }
 INSTANTIATE_TEST_SUITE_P(Host, StencilOpenmpVariant, testing::ValuesIn(openmp_cases()), label_of);

@@ -108,9 +108,9 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TemporalSweeps);
 // tiles from the smallest to larger than the field; rows that are divided.
 TEST(TemporalOpenmp, HasTheSameBitsWhateverTheMachine) {
   const auto host = make_host_device();
-  for (const std::string_view set : instruction_sets()) {
-    SCOPED_TRACE(set);
-    for_instruction_set(set, [&](auto isa) {
+  for (const InstructionSet set : instruction_sets()) {
+    SCOPED_TRACE(name(set));
+    host::for_instruction_set(set, [&](auto isa) {
       using Isa = decltype(isa);
       StencilKernel<float> kernel = kernel_named(stencil_kernels<float>(), "temporal_openmp");
       on_threads({1, 3}, [&] {
@@ -199,7 +199,7 @@ void expect_one_sum(std::string_view name, Int3 shape, ReductionOp op, const Swe
   const Field<T> in = random_field<T>(*host, shape, 1, 31);
   Field<T> out = filled(*host, shape, 1, T(0));
   std::optional<double> first;
-  for (const std::string_view set : instruction_sets()) {
+  for (const InstructionSet set : instruction_sets()) {
     const StencilKernel<T> kernel = kernel_of({name, "", Backend::host, set}, stencil_kernels<T>);
     on_threads({1, 2, 3, 4}, [&] {
       for (int tile = 0; tile < std::ssize(kernel.tiles); ++tile) {
@@ -208,9 +208,9 @@ void expect_one_sum(std::string_view name, Int3 shape, ReductionOp op, const Swe
           double found = std::nan("");
           const SweepArgs<T> args{
               in.view(), out.view(), whole, coefficients<T>(), {}, {}, {op, &found, scratch.data(), false}};
-          for_instruction_set(set, [&](auto isa) { sweep(isa, args, SweepPlan{1, tile}, store); });
+          host::for_instruction_set(set, [&](auto isa) { sweep(isa, args, SweepPlan{1, tile}, store); });
           if (!first) first = found;
-          EXPECT_EQ(found, *first) << set << ", tile " << tile;
+          EXPECT_EQ(found, *first) << isotherm::name(set) << ", tile " << tile;
         }
       }
     });
