@@ -225,13 +225,6 @@ class PeerCopyCuda : public CudaTest {
     flags.abandon();
     device->synchronize(ended);
   }
-  template <std::size_t n>
-  std::array<double, n> fetched(const double* from) {
-    std::array<double, n> cells{};
-    device->copy(cells.data(), from, sizeof(cells), stream());
-    device->synchronize(stream());
-    return cells;
-  }
 
   // Every cell of `from` holds its index plus one, every cell of `to` its negative index.
   template <class T>
@@ -335,7 +328,7 @@ TEST_F(PeerCopyCuda, NothingIsUnpackedBeforeThePeerHasStored) {
   PeerCopy<double>::on_gpu().wait(arrivals, flags.get(), stream());
   expect_to_wait_until_given_up(flags);
 
-  EXPECT_EQ(fetched<8>(cell), (std::array<double, 8>{0, 1, 2, 3, 4, 5, 2, 7}));
+  EXPECT_EQ((fetched<std::array<double, 8>>(*device, cell)), (std::array<double, 8>{0, 1, 2, 3, 4, 5, 2, 7}));
 }
 
 // One peer has set its `free` flag, the other never does.
@@ -353,7 +346,7 @@ TEST_F(PeerCopyCuda, NothingIsStoredWhereThePeerIsNotFreeAndAllEndsWhenItIsGiven
   PeerCopy<double>::on_gpu().wait({}, flags.get(), stream());
   expect_to_wait_until_given_up(flags);
 
-  EXPECT_EQ(fetched<2>(cell), (std::array<double, 2>{0, 1}));
+  EXPECT_EQ((fetched<std::array<double, 2>>(*device, cell)), (std::array<double, 2>{0, 1}));
   const Flags::Shared after = flags.look();
   EXPECT_EQ(after.there[0].free, 1u);  // this rank reports its own ghosts free nevertheless
   EXPECT_EQ(after.there[0].stored, 0u);

@@ -120,7 +120,7 @@ TEST_P(FieldAlgebraOf, SumsProductsExactlyAndStepsOfConjugateGradients) {
                                       there[3].view(),
                                       there[4].view(),
                                       {{0, 0, 0}, n}};
-      LongAccumulator expected[conjugate_products] = {}, found[conjugate_products];
+      std::array<LongAccumulator, conjugate_products> expected{};
       const ConjugateParts parts{0.7F, -0.3F};
       for_each_cell(n, [&](Int3 cell) {
         float &r = here[0].view()(cell), &d = here[3].view()(cell), &ad = here[4].view()(cell);
@@ -135,13 +135,12 @@ TEST_P(FieldAlgebraOf, SumsProductsExactlyAndStepsOfConjugateGradients) {
         r -= ad;
         field.view()(cell) += d;
       });
-      const Buffer sums(*device_, sizeof(found));
+      const Buffer sums(*device_, sizeof(expected));
       const ConjugateSteps<T> kernels = functions(ConjugateSteps<T>::on);
       kernels.products(fields, sums.template as<LongAccumulator>(), {});
-      device_->copy(found, sums.data(), sizeof(found), {});
-      device_->synchronize(Stream{});
+      const auto found = fetched<std::array<LongAccumulator, conjugate_products>>(*device_, sums.data());
       for (int i = 0; i < conjugate_products; ++i)
-        EXPECT_EQ(std::memcmp(&found[i], &expected[i], sizeof(LongAccumulator)), 0) << "product " << i;
+        EXPECT_TRUE(same_bits(found[i], expected[i])) << "product " << i;
       kernels.take(fields, parts, {});
       expect_same_there(*device_, field, field_there);
       for (std::size_t i = 0; i < 5; ++i) expect_same_there(*device_, here[i], there[i]);
