@@ -305,14 +305,12 @@ TEST(ResidualCheckOnASlowDevice, WaitsForNothingBeforeItIsFinished) {
     int waits = 0;
     device.on_event_wait = [&](Event) { ++waits; };
     device.on_stream_wait = [&] { ++waits; };
-    const auto registry = reduction_kernels<double>();
-    const auto kernel = std::find_if(registry.begin(), registry.end(), [&](const auto& r) {
-      return r.name == name && r.backend == Backend::host;
-    });
     config.problem.norm = Norm::l1;
+    config.solver.reduction = name;
+    const ReductionKernel<double>& kernel = *choose_kernels<double>(config, Backend::host).reduction;
     Field<double> now(device, {8, 8, 8}, 1), before(device, {8, 8, 8}, 1);
     const Owned<Stream> stream = own_stream(device, Priority::normal);
-    ResidualCheck<double> check(config, world, device, *kernel, kernel->scratch_bytes(now.view().interior()),
+    ResidualCheck<double> check(config, world, device, kernel, kernel.scratch_bytes(now.view().interior()),
                                 config.grid.cells.product());
     fill(before, 300);
     for (const double step : {3.0, 5.0, 7.0}) {

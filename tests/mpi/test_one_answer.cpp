@@ -453,15 +453,19 @@ TEST_P(TemporalRuns, AreTheSameWhenStepsChange) {
   }
 }
 
+Solver<double> solver_of_four_sweeps(Config config, Device& host) {
+  config.solver.kernel = "temporal_openmp";
+  config.solver.reduction = "fused";
+  SolverKernels<double> kernels = choose_kernels<double>(config, Backend::host);
+  kernels.sweep.time_block = 4;
+  return {config, blocks_of(config, {1, 1, 1}), Communicator::self(), host, kernels};
+}
+
 // A transient problem has no heat flows without the field of the previous sweep; a steady problem needs none.
 TEST(TemporalEnd, HasHeatWhereTheLastSweepStandsAlone) {
   const auto host = make_host_device();
-  const auto heat_after = [&](Config config, bool last_alone) {
-    config.solver.kernel = "temporal_openmp";
-    config.solver.reduction = "fused";
-    SolverKernels<double> kernels = choose_kernels<double>(config, Backend::host);
-    kernels.sweep.time_block = 4;
-    Solver<double> solver(config, blocks_of(config, {1, 1, 1}), Communicator::self(), *host, kernels);
+  const auto heat_after = [&](const Config& config, bool last_alone) {
+    Solver<double> solver = solver_of_four_sweeps(config, *host);
     EXPECT_EQ(solver.time_block(), 4);
     const bool at_first = solver.heat_flows().has_value();
     EXPECT_EQ(at_first, config.problem.kind == ProblemKind::steady);
@@ -481,12 +485,9 @@ TEST(TemporalEnd, HasHeatWhereTheLastSweepStandsAlone) {
 
 // As many sweeps as boundaries and ghosts allow; the run reports why it takes single sweeps.
 TEST(TimeBlock, IsNoMoreThanMayBe) {
-  const auto time_block_of = [](Config config) {
-    config.solver.kernel = "temporal_openmp";
-    const auto host = make_host_device();
-    SolverKernels<double> kernels = choose_kernels<double>(config, Backend::host);
-    kernels.sweep.time_block = 4;
-    const Solver<double> solver(config, blocks_of(config, {1, 1, 1}), Communicator::self(), *host, kernels);
+  const auto host = make_host_device();
+  const auto time_block_of = [&](const Config& config) {
+    const Solver<double> solver = solver_of_four_sweeps(config, *host);
     return fmt::format("{} {}", solver.time_block(), solver.why_single());
   };
   Config steady = decks::steady({9, 8, 7});
