@@ -51,11 +51,14 @@ inline Config without_time(Config config) {
   return config;
 }
 
+inline BoundaryConfig& boundary_of(Config& config, Face f) {
+  return config.boundaries[static_cast<std::size_t>(f)];
+}
+
 // Drops the boundary conditions across these axes.
 inline Config periodic_along(std::initializer_list<int> axes, Config config) {
   for (const int axis : axes)
-    for (const bool max : {false, true})
-      config.boundaries[static_cast<std::size_t>(face(axis, max))].kind = BoundaryKind::periodic;
+    for (const bool max : {false, true}) boundary_of(config, face(axis, max)).kind = BoundaryKind::periodic;
   return config;
 }
 

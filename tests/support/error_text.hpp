@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/error.hpp"
 
@@ -35,6 +36,12 @@ std::string refusal(const Work& work, ExitCode code) {
 // A message starts with place, key and problem. The rest is a matter of wording and is not tested.
 inline void expect_start(std::string_view text, std::string_view start) {
   EXPECT_EQ(text.substr(0, start.size()), start) << text;
+}
+
+// The one text of a list, such as that of the warnings.
+inline std::string only_text(const std::vector<std::string>& texts) {
+  EXPECT_EQ(texts.size(), 1u);
+  return texts.empty() ? "" : texts.front();
 }
 
 inline void expect_says(std::string_view text, std::string_view part) {

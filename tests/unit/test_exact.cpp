@@ -8,7 +8,6 @@
 #include <tuple>
 #include <vector>
 
-#include "core/device.hpp"
 #include "grid/field.hpp"
 #include "physics/cells.hpp"
 #include "physics/diagnostics.hpp"
@@ -23,6 +22,8 @@
 namespace isotherm {
 namespace {
 
+using decks::boundary_of;
+
 enum class Pair { fixed, insulated, fixed_insulated, insulated_fixed, periodic };
 constexpr Pair pairs[] = {Pair::fixed, Pair::insulated, Pair::fixed_insulated, Pair::insulated_fixed,
                           Pair::periodic};
@@ -36,10 +37,6 @@ Config body() {
           .verify = {.amplitude = 25}};
 }
 
-BoundaryConfig& boundary(Config& config, Face f) {
-  return config.boundaries[static_cast<std::size_t>(f)];
-}
-
 void set_pair(Config& config, int axis, Pair pair) {
   const BoundaryConfig fixed{BoundaryKind::temperature, boundary_temperature, 0}, insulated{},
       none{BoundaryKind::flux, 0.0, 0}, around{BoundaryKind::periodic, {}, {}};
@@ -48,7 +45,7 @@ void set_pair(Config& config, int axis, Pair pair) {
                                                             {fixed, insulated},
                                                             {none, fixed},
                                                             {around, around}};  // as in `Pair`
-  std::tie(boundary(config, face(axis, false)), boundary(config, face(axis, true))) =
+  std::tie(boundary_of(config, face(axis, false)), boundary_of(config, face(axis, true))) =
       ends[static_cast<std::size_t>(pair)];
 }
 
@@ -150,11 +147,11 @@ TEST(Exact, SlabSeriesIsTheHalfSpaceAtFirst) {
   Config config = body();
   config.verify.solution = ExactSolution::slab_series;
   config.initial.emplace_back().value = 300;
-  boundary(config, Face::x_min) = {BoundaryKind::temperature, 280.0, 0};
+  boundary_of(config, Face::x_min) = {BoundaryKind::temperature, 280.0, 0};
   const double alpha = diffusivity(config), t = 1e-3 * 0.16 / alpha, depth = std::sqrt(alpha * t);
   const auto fixed = make_exact(config);
   const double H = 30, k = 2;
-  boundary(config, Face::x_min) = {BoundaryKind::convection, 280.0, H};
+  boundary_of(config, Face::x_min) = {BoundaryKind::convection, 280.0, H};
   const auto convecting = make_exact(config);
   for (const double s : {0.1, 0.5, 1.0, 2.0, 4.0}) {
     const double x = s * depth, erfc = std::erfc(s / 2), m = H / k * depth;
@@ -168,12 +165,12 @@ TEST(Exact, BoundariesThatDoNotFitAreRejectedWithTheReason) {
   Config config = body();
   config.places["verify.solution"] = "deck.yaml:30:3";
   config.verify.solution = ExactSolution::decaying_mode;
-  boundary(config, Face::y_max) = {BoundaryKind::convection, 300.0, 5};
+  boundary_of(config, Face::y_max) = {BoundaryKind::convection, 300.0, 5};
   expect_start(error_of(config), "deck.yaml:30:3: verify.solution: decaying_mode does not fit the deck");
   set_pair(config, 1, Pair::fixed);
-  boundary(config, Face::y_max).value = 311.0;
+  boundary_of(config, Face::y_max).value = 311.0;
   expect_says(error_of(config), "boundaries.y_max holds 311 K, another boundary 310 K");
-  boundary(config, Face::y_max).value = Expression("310 + x", "xzt");
+  boundary_of(config, Face::y_max).value = Expression("310 + x", "xzt");
   expect_says(error_of(config), "boundaries.y_max is a formula");
   set_pair(config, 1, Pair::fixed);
   config.verify.modes = {1, 0, 1};
@@ -189,7 +186,7 @@ TEST(Exact, BoundariesThatDoNotFitAreRejectedWithTheReason) {
   expect_says(error_of(config), "the deck has sources");
 
   config.verify.solution = ExactSolution::steady_profile;
-  boundary(config, Face::x_min) = {BoundaryKind::flux, 5.0, 0};
+  boundary_of(config, Face::x_min) = {BoundaryKind::flux, 5.0, 0};
   expect_says(error_of(config), "heat passes boundaries along x and y");
   config.verify.solution = ExactSolution::slab_series;
   config.sources.clear();
@@ -198,14 +195,14 @@ TEST(Exact, BoundariesThatDoNotFitAreRejectedWithTheReason) {
   config = body();  // without a boundary that fixes the temperature
   config.verify.solution = ExactSolution::slab_series;
   config.initial.emplace_back().value = 300;
-  boundary(config, Face::y_min) = {BoundaryKind::flux, 100.0, 0};
+  boundary_of(config, Face::y_min) = {BoundaryKind::flux, 100.0, 0};
   EXPECT_NE(error_of(config), "no error");
   config.problem.kind = ProblemKind::steady;
   config.verify.solution = ExactSolution::steady_profile;
   EXPECT_NE(error_of(config), "no error");
   config.problem.mean_temperature = 320;
   config.sources.emplace_back().value = 2000;  // W/m^3 over 0.3 m: 600 W/m^2
-  boundary(config, Face::y_max) = {BoundaryKind::flux, -701.0, 0};
+  boundary_of(config, Face::y_max) = {BoundaryKind::flux, -701.0, 0};
   expect_says(error_of(config), "-1 W/m^2 more come in than go out");
 }
 

@@ -321,14 +321,11 @@ TEST(Operator, SlowestModeOfMaterialsIsThatOfABodyOfOne) {
   Random random;
   for (int trial = 0; trial < 16; ++trial) {
     Config config = decks::steady({random.between(1, 40), random.between(2, 40), random.between(1, 40)});
-    BoundaryConfig convection{BoundaryKind::convection, Expression(300.0),
-                              std::exp(random.between(-3.0, 6.0))};
-    config.boundaries[random.between(1, 3)] = convection;
-    config.material = {};
-    config.material.conductivity = 7.0;
+    config.boundaries[random.between(1, 3)] = {BoundaryKind::convection, Expression(300.0),
+                                               std::exp(random.between(-3.0, 6.0))};
+    config.material = {.conductivity = 7.0};
     const Spectrum one = sweep_spectrum(config);
-    config.material = {};
-    config.material.default_material = "board";
+    config.material = {.default_material = "board"};
     config.materials = {{"board", Vector3{7, 7, 7 * (1 + 1e-12)}, {}, {}, {}, {}}};
     const Int3 n = config.grid.cells;
     const double nearly = n.product() > 32 * 32 * 32 ? 0.02 : 1e-6;
@@ -365,8 +362,7 @@ TEST(Operator, SlowestModeOfACubeBehindContactsIsThatOfItsSurface) {
   constexpr double R = 10, k = 7, h = 1e-3, side = 6;
   Config config = decks::steady({12, 12, 12});
   config.grid.lengths = Vector3{12 * h, 12 * h, 12 * h};
-  config.material = {};
-  config.material.default_material = "board";
+  config.material = {.default_material = "board"};
   config.materials = {{"board", Vector3{k, k, k}, {}, {}, {}, {}},
                       {"core", Vector3{k, k, k}, {}, {}, {}, {}}};
   config.regions = {{.shape = RegionShape::box,
