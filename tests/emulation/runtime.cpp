@@ -156,8 +156,7 @@ cudaError_t cudaDriverGetVersion(int* version) {
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
-  *version = CUDART_VERSION;
-  return cudaSuccess;
+  return cudaDriverGetVersion(version);
 }
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 1;
@@ -220,9 +219,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t) {
-  if (capturing) return result(cudaErrorStreamCaptureUnsupported);
-  emulation::finish();
-  return cudaSuccess;
+  return cudaDeviceSynchronize();
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   if (event->capture && event->capture != capturing) return result(cudaErrorCapturedEvent);
@@ -266,8 +263,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   return cudaSuccess;
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
-  delete exec;
-  return cudaSuccess;
+  return cudaGraphDestroy(exec);
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {

@@ -277,11 +277,9 @@ TEST(ReserveSpace, WhereTheFileSystemCannotReserveItIsAnEstimate) {
   EXPECT_EQ(::umount(folder.path().c_str()), 0);
 }
 
-using test::TemporaryFolder;
-
 TEST(SafeFile, AFullDiskIsIoAndKeepsTheOldFile) {
   if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   write_file_atomically(folder / "file", "old");
   ASSERT_EQ(::symlink("/dev/full", (folder / "file.part").c_str()), 0);
   refusal([&] { write_file_atomically(folder / "file", "new"); }, ExitCode::io);
