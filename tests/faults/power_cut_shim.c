@@ -28,12 +28,6 @@ static void note_sync(int fd) {
   NOTE("sync %s %s\n", name, copy);
 }
 
-int fsync(int fd) {
-  const int result = REAL(fsync)(fd);
-  if (result == 0) note_sync(fd);
-  return result;
-}
-
 static int opened(int fd, const char* path, int flags) {
   if (fd >= 0 && (flags & O_CREAT)) NOTE("create %s\n", path);
   return fd;
@@ -41,20 +35,14 @@ static int opened(int fd, const char* path, int flags) {
 OPEN(open, opened(REAL(open)(path, flags, mode), path, flags))
 OPEN(open64, opened(REAL(open64)(path, flags, mode), path, flags))
 
-int mkdir(const char* path, mode_t mode) {
-  const int result = REAL(mkdir)(path, mode);
-  if (result == 0) NOTE("create %s\n", path);
-  return result;
-}
-
-int rename(const char* from, const char* to) {
-  const int result = REAL(rename)(from, to);
-  if (result == 0) NOTE("rename %s %s\n", from, to);
-  return result;
-}
-
-int unlink(const char* path) {
-  const int result = REAL(unlink)(path);
-  if (result == 0) NOTE("unlink %s\n", path);
-  return result;
-}
+/* A function that is noted where it succeeds. */
+#define NOTED(name, parameters, arguments, note) \
+  int name parameters {                          \
+    const int result = REAL(name) arguments;     \
+    if (result == 0) note;                       \
+    return result;                               \
+  }
+NOTED(fsync, (int fd), (fd), note_sync(fd))
+NOTED(mkdir, (const char* path, mode_t mode), (path, mode), NOTE("create %s\n", path))
+NOTED(rename, (const char* from, const char* to), (from, to), NOTE("rename %s %s\n", from, to))
+NOTED(unlink, (const char* path), (path), NOTE("unlink %s\n", path))
