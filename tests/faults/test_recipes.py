@@ -20,7 +20,7 @@ import pytest
 import yaml
 
 from checkout import Checkout, TOP
-from program import command, finished, HANGS, isotherm, listed, ran, write_script
+from program import command, finished, isotherm, listed, ran, write_script
 from runs import record
 
 SCALING = TOP / "inputs" / "scaling"
@@ -342,18 +342,11 @@ def test_its_scripts_are_clean(name):  # Apptainer runs them with -e, too
 needs_jube = pytest.mark.skipif(not shutil.which("jube"), reason="jube is not installed (Debian, Ubuntu: apt install jube)")
 
 
-def printed_by(*words, **options):
-    done = subprocess.run([*map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=HANGS, check=False,
-                          **options)
-    assert done.returncode == 0, done.stdout
-    return done.stdout
-
-
 def series(folder, *tags, recipe=JUBE):
     """The rows of the table, the record of each run, and the output."""
     out = folder / "series of JUBE"
-    said = printed_by("jube", "run", recipe, "--outpath", out, "--hide-animation", *(["--tag", *tags] if tags else []))
-    table = printed_by("jube", "result", out, "--analyse", "--style", "csv")
+    said = finished(["jube", "run", recipe, "--outpath", out, "--hide-animation", *(["--tag", *tags] if tags else [])], 0).stdout
+    table = finished(["jube", "result", out, "--analyse", "--style", "csv"], 0).stdout
     rows = [{title.split("[")[0]: text for title, text in row.items()} for row in csv.DictReader(table.strip().splitlines())]
     return rows, [record(path.parent) for path in out.rglob("run.json")], said
 
@@ -440,8 +433,8 @@ site_configuration = {
 def reframe(folder, *words):
     """In a separate home folder, where it stores reports."""
     (folder / "settings.py").write_text(SETTINGS)
-    return printed_by("reframe", "--nocolor", "-C", "settings.py", "-c", REFRAME, "-S", f"Isotherm.program={os.environ['ISOTHERM']}",
-                      *words, cwd=folder, env={**os.environ, "HOME": str(folder), "TMPDIR": str(folder)})
+    return finished(["reframe", "--nocolor", "-C", "settings.py", "-c", REFRAME, "-S", f"Isotherm.program={os.environ['ISOTHERM']}",
+                     *words], 0, cwd=folder, env={**os.environ, "HOME": str(folder), "TMPDIR": str(folder)}).stdout
 
 
 @needs_reframe
