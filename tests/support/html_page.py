@@ -20,13 +20,13 @@ output:
 
 
 class Page(HTMLParser):
-    """Parses a page and checks that tags are closed in order; has its pictures, addresses and text."""
+    """Parses a page and checks that tags are closed in order, and that nothing is outside of it; has its pictures and text."""
 
     VOID = {"meta", "link", "img", "source", "wbr"}
 
     def __init__(self, text):
         super().__init__()
-        self.pictures, self.addresses, self.words, self._open = [], [], [], []
+        self.pictures, self.words, self._open = [], [], []
         self._whole = True
         self.feed(text)
         self.close()
@@ -39,7 +39,7 @@ class Page(HTMLParser):
         self._whole = tag != "wbr"  # the text after it continues the same word
         if tag == "img":
             self.pictures.append(values)
-        self.addresses += [values[key] for key in ("src", "srcset", "href") if key in values]
+        assert all(values[key].startswith(("data:", "#")) for key in ("src", "srcset", "href") if key in values), values
 
     def handle_endtag(self, tag):
         assert self._open.pop() == tag
