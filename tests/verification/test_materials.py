@@ -2,7 +2,6 @@
 code if all materials are the same."""
 
 import copy
-import json
 import random
 import re
 
@@ -10,11 +9,11 @@ import h5py
 import numpy as np
 import pytest
 
-from bodies import BOARD, CORE, PROBLEMS, expect_one_answer, expect_the_same_bits_after_a_restart, field, run, slab
-from program import isotherm, write_deck
+from bodies import (BOARD, CORE, CORE_AND_BOARD, PROBLEMS, check, expect_one_answer, expect_the_same_bits_after_a_restart, field, run,
+                    slab)
+from program import isotherm
 import runs
 
-MATERIALS = {"core": CORE, "board": BOARD}
 LAYERS = ((15, 4e6, 0.02), (1, 2e6, 0.06))  # W/(m K), J/(m^3 K), m
 
 
@@ -81,7 +80,6 @@ def test_a_conductivity_of_many_classes_is_of_second_order(tmp_path, axis):
             "material": {"default": names[-1]},
             "boundaries": {f"{axis}_min": {"kind": "temperature", "value": 300},
                            f"{axis}_max": {"kind": "temperature", "value": 305 + 30 * float(np.sin(2))}},
-            "initial": [{"shape": "constant", "value": 310}],
             "sources": [{"shape": "formula", "formula": heat.replace("x)", f"{axis})").replace("*x", f"*{axis}")}],
             "problem": {"kind": "steady", "tolerance": 1e-11}})
         found = np.moveaxis(field(tmp_path / "out"), 2 - "xyz".index(axis), 0)
@@ -151,9 +149,7 @@ def random_body(seed, problem):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed, precision", [(1, "fp64"), (2, "fp32"), (3, "fp64")])
 def test_one_answer(tmp_path, seed, precision, method):
-    first = expect_one_answer(tmp_path, {**random_body(seed, METHODS[method]), "precision": precision})
-    if precision == "fp64" and method in ("euler", "rkl"):
-        assert first["end_state"]["heat"]["relative_balance"] <= 1e-9, first["end_state"]["heat"]
+    expect_one_answer(tmp_path, {**random_body(seed, METHODS[method]), "precision": precision})
 
 
 def test_a_restart_on_other_ranks_ends_in_the_same_field(tmp_path):
@@ -164,8 +160,7 @@ def test_a_body_whose_mean_is_given(tmp_path):
     """Heat flux in and out, cells of two sizes: linear in each layer, the mean over the volume that of the deck."""
     deck = {
         "grid": {"cells": [None, 3, 2], "spacing": [[[6, 1e-3], [4, 2e-3]], 1e-3, 1e-3]},
-        "materials": MATERIALS,
-        "material": {"default": "core"},
+        **CORE_AND_BOARD,
         "regions": [box("board", [0, 0, 0], [6e-3, 1, 1])],
         "boundaries": {"x_min": {"kind": "flux", "value": 5000}, "x_max": {"kind": "flux", "value": -5000}},
         "initial": [{"shape": "formula", "formula": "300 + 1e4*x*y"}],
@@ -182,8 +177,7 @@ def test_a_body_whose_mean_is_given(tmp_path):
     parts = copy.deepcopy(deck)
     parts["regions"].append(box("void", [4e-3, 0, 0], [5e-3, 1, 1]))
     del parts["boundaries"]
-    said = isotherm("check", write_deck(tmp_path, json.dumps(parts)), cwd=tmp_path, code=65).stderr
-    assert "nothing holds the temperature of the part" in said
+    assert "nothing holds the temperature of the part" in check(tmp_path, parts, code=65)
 
 
 def test_the_error_of_a_body_is_below_what_was_asked_for(tmp_path):
@@ -204,11 +198,9 @@ def test_a_restart_within_coefficients_of_time_ends_in_the_same_field(tmp_path):
 
     deck = {
         "grid": {"cells": [12, 1, 13], "spacing": 1e-3},
-        "materials": {"core": CORE, "board": BOARD},
-        "material": {"default": "core"},
+        **CORE_AND_BOARD,
         "regions": [box("board", [0, 0, 0], [5e-3, 1, 6e-3])],
         "boundaries": {"x_max": law("400 + 300*sin(0.1*t)"), "z_max": law("4000 + 3000*sin(0.2*t)"), "y_min": "periodic", "y_max": "periodic"},
-        "initial": [{"shape": "constant", "value": 300}],
         "problem": {"method": "implicit", "steps": 6, "dt": 100},
     }
     expect_the_same_bits_after_a_restart(tmp_path, deck, 3)
@@ -232,7 +224,6 @@ def jumps(cells, regions, lengths=(1, 1, 1)):
         "material": {"default": "poor"},
         "regions": regions,
         "boundaries": {face: {"kind": "temperature", "value": 300} for face in ("z_min", "z_max")},
-        "initial": [{"shape": "constant", "value": 300}],
         "sources": [{"shape": "constant", "value": 1e4}],
         "problem": {"kind": "steady", "method": "multigrid", "norm": "l2", "tolerance": 1e-8},
         "output": {"snapshots": False},
@@ -343,8 +334,7 @@ def test_check_predicts_the_cycles_of_datasets(tmp_path, n):
     dataset = {"shape": "dataset", "file": "ids.h5", "dataset": "/ids", "map": {1: "good"}}
     said = []
     for regions in (blocks(3), [dataset]):
-        (tmp_path / "deck.yaml").write_text(json.dumps(jumps([n] * 3, regions)))
-        said.append(isotherm("check", "deck.yaml", cwd=tmp_path).stdout)
+        said.append(check(tmp_path, jumps([n] * 3, regions)))
     likely = [re.search(r"likely .*", each)[0] for each in said]
     assert likely[0] == likely[1] and f"as {min(n, 48)} x" in likely[1], likely
 
@@ -352,8 +342,7 @@ def test_check_predicts_the_cycles_of_datasets(tmp_path, n):
 def test_check_does_not_predict_without_a_patch_that_holds(tmp_path):
     """A coarse sample has no cell centre in the patch."""
     pad = {"kind": "temperature", "value": 300, "where": {"from": [0, 61 / 130], "to": [1, 62 / 130]}}
-    (tmp_path / "deck.yaml").write_text(json.dumps(jumps([2, 2, 130], [box("good", [0, 0, 0.4], [1, 1, 1])]) | {"boundaries": {"x_min": pad}}))
-    said = isotherm("check", "deck.yaml", cwd=tmp_path).stdout
+    said = check(tmp_path, jumps([2, 2, 130], [box("good", [0, 0, 0.4], [1, 1, 1])]) | {"boundaries": {"x_min": pad}})
     assert "of this body take" not in said and "slow" not in said, said
 
 
@@ -366,8 +355,7 @@ def test_check_says_where_few_cells_lose_thin_parts(tmp_path, along, cells, thic
 
     regions = [box("good", vector(-1, first / cells), vector(2, (first + thick) / cells))
                for first in range(4, cells - 4, 2 * thick + 8)]
-    (tmp_path / "deck.yaml").write_text(json.dumps(jumps(vector(8, cells), regions)))
-    said = isotherm("check", "deck.yaml", cwd=tmp_path).stdout
+    said = check(tmp_path, jumps(vector(8, cells), regions))
     assert f"as {' x '.join(map(str, vector(8, few)))} cells of this body take{' without its thin parts' * loses}\n" in said, said
     assert ("multigrid may be slow for this body" in said) == loses, said
 

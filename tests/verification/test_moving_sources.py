@@ -178,7 +178,6 @@ def test_heat_of_powers_and_fluxes_that_jump_is_exact(tmp_path, problem):
         "boundaries": {"x_min": {"kind": "flux", "value": {"table": flux, "interpolation": "step"}}},
         "sources": [{"shape": "box", "power": {"table": power, "interpolation": "step"}, "from": ["0.01 + t/1000", 0, 0],
                      "to": ["0.02 + t/1000", 0.01, 0.01]}],
-        "initial": [{"shape": "constant", "value": 300}],
         "problem": {"end_time": end, **problem},
         "output": {"snapshots": False, "diagnostics": 1, "probes": {"points": [[0.02, 0.01, 0.01]]}},
     }
@@ -201,7 +200,6 @@ def test_a_step_of_euler_ends_where_a_value_jumps(tmp_path, block):
         "boundaries": {"z_max": {"kind": "convection", "coefficient": table(coefficient), "ambient": 290},
                        "x_min": {"kind": "flux", "value": table(flux)}},
         "sources": [{"shape": "constant", "power": table(power)}],
-        "initial": [{"shape": "constant", "value": 300}],
         "problem": {"dt": 0.03125, "end_time": 3},
         "output": {"snapshots": False, "diagnostics": 1, "probes": {"points": [[0.005, 0.005, 0.005]]}},
     }
@@ -229,7 +227,6 @@ def test_values_need_not_be_finite_at_the_end_where_no_step_begins(tmp_path, ran
         "material": {"conductivity": 16, "density": 8000, "heat_capacity": 500},
         "boundaries": {"z_max": {"kind": "flux", "value": "100*(x + 1)/(1 - t)"}, "x_min": {"kind": "temperature", "value": "300 - 300*t"}},
         "sources": [{"shape": "box", "power": "sqrt(1 - t)", "from": [0.04, 0.04, 0.04], "to": ["0.06 - 0.02*t", 0.06, 0.06]}],
-        "initial": [{"shape": "constant", "value": 300}],
         "problem": {"end_time": 1, "dt": 0.125},
         "output": {"snapshots": False, "probes": {"points": [[0.05, 0.05, 0.05]]}},
     }
