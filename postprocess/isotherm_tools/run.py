@@ -91,7 +91,7 @@ class Run:
         """The materials of a plane of cells, as indices into `record["materials"]`; same layout as `Snapshot.plane`."""
         path = self.path / f"{self.name}_material.h5"
         with open_hdf5(path) as file, content_of(path, "file of materials"):
-            return file["material"][tuple(index if each == axis else slice(None) for each in (2, 1, 0))]
+            return file["material"][plane_of(file["material"].shape, axis, index)]
 
     def hottest_place(self):
         """(x, y, z) in metres of the hottest cell when the run ended; None if run.json does not contain it."""
@@ -104,9 +104,16 @@ class Run:
 open_run = Run
 
 
+def plane_of(shape, axis, index):
+    """Selects the cells with this index along axis 0, 1, 2 = x, y, z of a dataset (nz, ny, nx)."""
+    if axis not in (0, 1, 2) or not -shape[2 - axis] <= index < shape[2 - axis]:
+        raise Failure(COMMAND_LINE, f"no plane has index {index} along axis {axis}; axes 0, 1, 2 = x, y, z have {shape[::-1]} cells")
+    return tuple(index if each == axis else slice(None) for each in (2, 1, 0))
+
+
 class Table(dict):
     """A CSV file of the program: column -> array, in the order of the file. `sweep` holds integers, all other columns floats: NaN where
-    the file has no value. `remarks`: the lines at the top that begin with #."""
+    the file has no value. `remarks`: the lines at the top that begin with #. A column that is missing raises a `Failure`."""
 
     def __init__(self, path, hint):
         """`hint`: the setting that a run without the file may have lacked."""
@@ -130,12 +137,14 @@ class Table(dict):
         """Column -> "s", "K", "W", "J"; "" of counts and shares."""
         return {name: split_unit(name)[1] for name in self}
 
+    def __missing__(self, name):
+        known = ", ".join(column for column in self if not column.startswith("hist_"))
+        raise Failure(COMMAND_LINE, f"{self.path} has no column {name}; it has {known}")
+
     def due(self, name):
         """Sweeps, times and values of the lines that have a value in this column."""
-        if name not in self:
-            known = ", ".join(column for column in self if not column.startswith("hist_"))
-            raise Failure(COMMAND_LINE, f"{self.path} has no column {name}; it has {known}")
-        return tuple(self[column][self._given[name]] for column in ("sweep", "time_s", name))
+        columns = [self[column] for column in ("sweep", "time_s", name)]
+        return tuple(column[self._given[name]] for column in columns)
 
 
 def open_hdf5(path):
@@ -240,4 +249,4 @@ class Snapshot:
         """Kelvin of the cells with this index along axis 0, 1, 2 = x, y, z; only the plane is read.
 
         The rows of the result run along the higher of the two other axes, its columns along the lower."""
-        return self._read(*(index if each == axis else slice(None) for each in (2, 1, 0))).astype(float)
+        return self._read(*plane_of(self.shape, axis, index)).astype(float)

@@ -15,7 +15,7 @@ import h5py
 import isotherm_tools
 import numpy as np
 import pytest
-from documentation import SUBCOMMANDS, TOP, blocks, name_of, pages
+from documentation import SUBCOMMANDS, TOP, blocks, name_of, pages, shell_lines
 from failures import expect_failure
 from isotherm_tools import Failure, open_run
 from isotherm_tools import __main__ as cli
@@ -105,12 +105,12 @@ assert len(PAGES) >= 8 and PICTURES in PAGES
 
 @pytest.fixture(scope="module")
 def documented_folder(tmp_path_factory):
-    """A folder with a coarser run under the name in the examples, with all the data that they use."""
+    """A folder with coarser runs under the names in the examples: of the deck, and of the page's command."""
     top = tmp_path_factory.mktemp("examples")
-    ran("run", TOP / "inputs/quickstart.yaml", "grid.cells=[40,20,3]", "problem.end_time=4",
-        "output.every_time=1", "output.diagnostics=2", "solver.kernel=reference", "solver.halo_width=1",
-        "output.slices=[{axis: z, cell: 2, every_time: 2}]", "output.probes={points: [[0.02, 0.04, 0.009]]}",
-        "output.directory=runs/quickstart", cwd=top)
+    command, = (shlex.split(line) for line in shell_lines(PICTURES) if line.startswith("isotherm run "))
+    for words in ["inputs/quickstart.yaml", "output.directory=runs/quickstart"], command[2:]:
+        ran("run", TOP / words[0], *words[1:], "grid.cells=[40,20,3]", "problem.end_time=4",
+            "output.every_time=1", "solver.kernel=reference", "solver.halo_width=1", cwd=top)
     return top
 
 
@@ -145,6 +145,9 @@ def test_snapshots_have_cells_coordinates_and_times(run):
     half = run.snapshots[-1].time / 2
     assert run.snapshots.nearest(1.1 * half).sweep == 10
     assert [snapshot.sweep for snapshot in run.snapshots[1:]] == [10, 20]
+    assert np.array_equal(first.plane(1, -1), first.T[:, 6])
+    for axis, index in (3, 0), (2, 5), (0, -13):
+        expect_failure(2, f"no plane has index {index} along axis {axis}; axes 0, 1, 2 = x, y, z have (12, 7, 5) cells", first.plane, axis, index)
 
 
 def test_parts_are_the_cells_of_the_whole_field(run):
@@ -167,6 +170,7 @@ def test_tables_hold_every_line(run, ramp):
     assert [history.units[name] for name in ("sweep", "time_s", "mean_K", "relative_residual")] == ["", "s", "K", ""]
     assert list(run.probes) == ["sweep", "time_s", "p0_K", "right_K"] and list(run.probes["sweep"]) == [0, 10, 20]
     assert run.probe_places == {"p0": (0.105, -0.19, 0.01), "right": (0.11, -0.19, 0.01)}
+    expect_failure(2, "probes.csv has no column left_K; it has sweep, time_s, p0_K, right_K", lambda: run.probes["left_K"])
     assert run.record == json.loads((ramp / "run.json").read_text())
 
 
