@@ -28,6 +28,7 @@
 #include "physics/varying_sources.hpp"
 #include "solver/jumps.hpp"
 #include "solver/method.hpp"
+#include "solver/residual_check.hpp"
 #include "solver/source_boxes.hpp"
 
 namespace isotherm {
@@ -80,14 +81,14 @@ class FieldSum {
       : device_(device),
         stream_(stream),
         kernel_(exact_reduction<T>(device.backend())),
-        result_(device, sizeof(Sum)),
+        result_(device, sizeof(ReductionResult)),
         scratch_(device, kernel_.scratch_bytes({{0, 0, 0}, subdomain})) {}
   LongAccumulator over(Box region, FieldView<const T> field) const {
-    const Sum sum = from_device<Sum>(device_, result_, stream_, [&](Sum* to) {
-      kernel_.launch({field, {}, region, ReductionOp::sum, &to->rounded, scratch_.data(), &to->unrounded},
+    const auto launch = [&](ReductionResult* to) {
+      kernel_.launch({field, {}, region, ReductionOp::sum, &to->value, scratch_.data(), &to->unrounded},
                      stream_);
-    });
-    return sum.unrounded;
+    };
+    return from_device<ReductionResult>(device_, result_, stream_, launch).unrounded;
   }
   // The sum of each cell times the weight of its class. `weights`: on the device; null: all 1.
   LongAccumulator weighted(FieldView<const T> field, Materials<T> materials, const double* weights) const {
@@ -99,12 +100,6 @@ class FieldSum {
   }
 
  private:
-  // The result of a reduction kernel.
-  struct Sum {
-    double rounded;
-    LongAccumulator unrounded;
-  };
-
   Device& device_;
   Stream stream_;
   const ReductionKernel<T>& kernel_;

@@ -85,6 +85,12 @@ double rounding_level(double largest_temperature) {
   return 16 * static_cast<double>(std::numeric_limits<T>::epsilon()) * largest_temperature;
 }
 
+// The result of a reduction kernel.
+struct ReductionResult {
+  double value;
+  LongAccumulator unrounded;
+};
+
 template <class T>
 class ResidualCheck {
  public:
@@ -98,25 +104,27 @@ class ResidualCheck {
         communicator_(communicator.duplicate()),
         device_(device),
         kernel_(&kernel),
-        result_(device, sizeof(Result)),
-        result_host_(device, sizeof(Result), Memory::staging),
+        result_(device, sizeof(ReductionResult)),
+        result_host_(device, sizeof(ReductionResult), Memory::staging),
         scratch_(all_or_throw(communicator, [&] { return Buffer(device, scratch_bytes); })),
         swept_(own_event(device)),
         copied_(own_event(device)) {}
 
   // Where a sweep stores a fused norm. A later sweep may overwrite it: start() queues the copy before.
-  UpdateNorm norm_of_sweep() const { return {op_, &result_.as<Result>()->value, scratch_.data(), false}; }
+  UpdateNorm norm_of_sweep() const {
+    return {op_, &result_.as<ReductionResult>()->value, scratch_.data(), false};
+  }
 
   // Norm of `now` - `before` on this device, in the order of `stream`. Call finish() before starting again.
   void start(FieldView<const T> now, FieldView<const T> before, Stream stream) {
     if (under_way_) throw Error(ExitCode::internal, "two residual checks at once; please report it");
-    Result* const there = result_.as<Result>();
+    ReductionResult* const there = result_.as<ReductionResult>();
     device_.record(swept_, stream);
     if (!kernel_->fused)
       kernel_->launch({now, before, now.interior(), op_, &there->value, scratch_.data(),
                        is_exact() ? &there->unrounded : nullptr},
                       stream);
-    device_.copy(result_host_.data(), there, is_exact() ? sizeof(Result) : sizeof(double), stream);
+    device_.copy(result_host_.data(), there, is_exact() ? sizeof(ReductionResult) : sizeof(double), stream);
     device_.record(copied_, stream);
     under_way_ = true;
     poll();
@@ -158,19 +166,13 @@ class ResidualCheck {
   }
 
  private:
-  // The result of a reduction kernel.
-  struct Result {
-    double value;
-    LongAccumulator unrounded;
-  };
-
   static constexpr ReductionOp by_norm[] = {ReductionOp::max_abs, ReductionOp::sum_squares,
                                             ReductionOp::sum_abs};
 
   bool is_exact() const { return kernel_->sum_bits == SumBits::exact && op_ != ReductionOp::max_abs; }
   // MPI_MAX may drop a NaN, so each rank also sends whether its value is finite.
   void start_all_reduce() {
-    const Result& mine = *result_host_.as<Result>();
+    const ReductionResult& mine = *result_host_.as<ReductionResult>();
     if (is_exact()) {
       const auto& words = mine.unrounded.word;
       all_reduce_ = communicator_.start_all_reduce(
