@@ -1,6 +1,5 @@
 #include "app/time_loop.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>

@@ -1,8 +1,6 @@
 #include "config/materials.hpp"
 
-#include <algorithm>
 #include <map>
-#include <string>
 
 #include "config/boundary_laws.hpp"
 #include "config/grid_axes.hpp"

@@ -14,7 +14,6 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "config/deck.hpp"
 #include "config/text.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"

@@ -13,7 +13,6 @@
 #include <map>
 #include <optional>
 #include <sstream>
-#include <utility>
 
 #include "config/text.hpp"
 

@@ -1,7 +1,6 @@
 #include "core/text.hpp"
 
 #include <fmt/chrono.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>

@@ -6,7 +6,6 @@
 #include "config/boundary_laws.hpp"
 #include "config/parts.hpp"
 #include "config/problems.hpp"
-#include "physics/boundaries.hpp"
 #include "physics/cells.hpp"
 #include "physics/region_materials.hpp"
 

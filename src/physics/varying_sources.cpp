@@ -1,15 +1,11 @@
 #include "physics/varying_sources.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <numbers>
 #include <tuple>
 
 #include "config/materials.hpp"
 #include "config/problems.hpp"
 #include "physics/coverage.hpp"
-#include "physics/operator.hpp"
-#include "physics/region_values.hpp"
 
 namespace isotherm {
 namespace {

@@ -4,9 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "core/all_or_throw.hpp"
-#include "core/trace.hpp"
-#include "physics/cells.hpp"
 #include "physics/formula_values.hpp"
 #include "physics/operator.hpp"
 #include "solver/kernel_choice.hpp"

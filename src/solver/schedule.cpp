@@ -1,8 +1,5 @@
 #include "solver/schedule.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
 #include "config/parts.hpp"

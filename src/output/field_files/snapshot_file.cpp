@@ -1,10 +1,8 @@
 #include "output/field_files/snapshot_file.hpp"
 
 #include <fcntl.h>
-#include <array>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "config/grid_axes.hpp"
 #include "core/text.hpp"
