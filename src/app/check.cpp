@@ -248,9 +248,8 @@ std::string sweeps_text(const Session& session, const std::optional<PredictedCyc
                         const Communicator& world) {
   const Placement& placement = session.placement;
   const Config& config = session.deck.config;
-  const double more = predicted ? static_cast<double>(predicted->cycles * make_method(config).cycle()) /
-                                      static_cast<double>(likely_sweeps(config))
-                                : 1;
+  const double sweeps = likely_sweeps(config);
+  const double more = predicted ? predicted->cycles * make_method(config).cycle() / sweeps : 1;
   const char* const about = predicted && predicted->is_more ? "more than" : "about";
   if (placement.host == Host::this_one) {
     const auto device = all_or_throw(world, [&] { return open_device(placement); });

@@ -234,8 +234,7 @@ std::string identity(const DeviceInfo& device, const std::string& host) {
 
 // Collective: what each rank sees, by rank.
 std::vector<RankSight> gather_sights(const CudaDevices& found, const Communicator& world) {
-  const int group = static_cast<int>(
-      world.split_by_host().all_reduce(static_cast<std::int64_t>(world.rank()), ReduceOp::min));
+  const int group = world.split_by_host().all_reduce(std::int64_t{world.rank()}, ReduceOp::min);
   std::vector<std::string> gpus;
   for (const DeviceInfo& device : found.devices) gpus.push_back(identity(device, processor_name()));
   return gather(RankSight{processor_name(), group, gpus, found.why_none, mps_runs()}, world);

@@ -205,8 +205,7 @@ class FieldOutputs {
     std::vector<double> kelvins;
     for (std::size_t i = 0; i < probes_.points.size(); ++i) {
       std::array<double, Probe::corners> around{};
-      std::copy_n(cells.begin() + static_cast<std::ptrdiff_t>(i * Probe::corners), Probe::corners,
-                  around.begin());
+      std::copy_n(cells.begin() + i * Probe::corners, Probe::corners, around.begin());
       kelvins.push_back(probes_.points[i].value(config_, around, solver_.time()));
     }
     probes_.file->add(probes_line(solver_.sweeps(), solver_.time(), kelvins));

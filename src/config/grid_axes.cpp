@@ -16,8 +16,7 @@ GridAxis::GridAxis(const Config& config, int axis)
   for (std::size_t i = 1; i < zones.size(); ++i) {
     const Zone& before = zones_.back();
     const Index count = zones[i - 1].cells;
-    zones_.push_back(
-        {before.first + count, before.edge + static_cast<double>(count) * before.size, zones[i].size});
+    zones_.push_back({before.first + count, before.edge + count * before.size, zones[i].size});
   }
 }
 

@@ -197,8 +197,7 @@ std::vector<std::string> Communicator::all_gather(std::string_view text) const {
                            MPI_BYTE, native_->comm),
             "MPI_Allgatherv");
   std::vector<std::string> all;
-  for (std::size_t i = 0; i < lengths.size(); ++i)
-    all.push_back(joined.substr(static_cast<std::size_t>(starts[i]), static_cast<std::size_t>(lengths[i])));
+  for (std::size_t i = 0; i < lengths.size(); ++i) all.push_back(joined.substr(starts[i], lengths[i]));
   return all;
 }
 

@@ -63,8 +63,7 @@ HaloCost measure_halo_cost(const Communicator& communicator, Device& device, Str
       repeat(part, repeats);
       graphs.emplace_back(device, device.end_recording(compute));
     }
-  std::vector<StepSeconds> samples(
-      static_cast<std::size_t>(times_in(budget, sample, fewest_samples, most_samples)));
+  std::vector<StepSeconds> samples(times_in(budget, sample, fewest_samples, most_samples));
   for (StepSeconds& s : samples) {
     s.exchange = seconds(StepPart::exchange, repeats);
     s.sweep = seconds(StepPart::sweep, repeats);

@@ -109,8 +109,7 @@ Coverage::Coverage(const Config& config, const RegionValue& shape)
       lattice_{Lattice{{config, 0}}, Lattice{{config, 1}}, Lattice{{config, 2}}},
       cell_volume_(lattice_[0].unit * lattice_[1].unit * lattice_[2].unit) {
   const Vector3 h{lattice_[0].unit, lattice_[1].unit, lattice_[2].unit};
-  volume_ = config.grid.is_graded() ? GridAxes(config).volume()
-                                    : cell_volume_ * static_cast<double>(cells_.product());
+  volume_ = config.grid.is_graded() ? GridAxes(config).volume() : cell_volume_ * cells_.product();
   for (int a = 0; a < 3; ++a) {
     const auto at = [&](double place) { return lattice_[a].at(place); };
     centre_[a] = at(shape.centre[a]);

@@ -254,8 +254,7 @@ void check_sizes_of_cells(const std::string& file, const Config& config) {
     const GridAxis along(config, axis);
     const std::string name = std::string("edges_") + "xyz"[axis];
     std::vector<double> edges;
-    if (is_graded)
-      edges = read_row_dataset(group.get(), name.c_str(), static_cast<std::size_t>(along.cells()) + 1, file);
+    if (is_graded) edges = read_row_dataset(group.get(), name.c_str(), along.cells() + 1, file);
     for (Index i = 0; i < along.cells(); ++i) {
       const auto at = static_cast<std::size_t>(i);
       const double size = is_graded ? edges[at + 1] - edges[at] : sizes[axis];

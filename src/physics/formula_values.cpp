@@ -95,8 +95,7 @@ FormulaValues<T>::FormulaValues(Device& device, FormulaProgram program,
     for (const FormulaProgram& part : parts.of_place) {
       // A part need not be finite where the formula does not use it.
       FormulaValues<double> at_points(device, part, axes, 1, -std::numeric_limits<double>::infinity(), false);
-      Buffer& to =
-          of_place_.emplace_back(device, static_cast<std::size_t>(points_.product()) * sizeof(double));
+      Buffer& to = of_place_.emplace_back(device, points_.product() * sizeof(double));
       at_points.evaluate({{0, 0, 0}, points_}, std::array{0.0}, {to.as<double>(), pitch_y, pitch_z, 0},
                          stream);
       device.synchronize(stream);

@@ -46,9 +46,7 @@ double neighbours_of(const Coefficients<T>& c) {
 template <class T>
 Coefficients<T> coarsened(const Coefficients<double>& c) {
   const T size = static_cast<T>(1 - c.c0);
-  double half = (static_cast<double>(std::nextafter(size, std::numeric_limits<T>::infinity())) -
-                 static_cast<double>(size)) /
-                2;
+  double half = (static_cast<double>(std::nextafter(size, std::numeric_limits<T>::infinity())) - size) / 2;
   for (;; half *= 2) {
     const auto multiple = [&](double weight) { return static_cast<T>(std::nearbyint(weight / half) * half); };
     Coefficients<T> rounded{0, multiple(c.cx), multiple(c.cy), multiple(c.cz), static_cast<T>(c.sigma)};

@@ -46,8 +46,7 @@ class RegionDataset {
         cells_(config.grid.cells),
         map_(shape.map),
         of_others_(static_cast<std::uint8_t>(shape.material)) {
-    for (std::size_t id = 0; id < of_small_.size(); ++id)
-      of_small_[id] = found_in_map(static_cast<std::int64_t>(id));
+    for (std::size_t id = 0; id < of_small_.size(); ++id) of_small_[id] = found_in_map(id);
   }
 
   // Reads the cells whose indices along x, y and z are in these lists (global, within the domain, in any

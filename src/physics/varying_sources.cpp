@@ -92,8 +92,7 @@ Places places_at(const Config& config, const RegionValue& source, double t) {
 double volume(const Config& config, const RegionValue& source, const Places& at) {
   if (source.shape == Shape::gaussian) return std::pow(2 * std::numbers::pi, 1.5) * std::pow(source.width, 3);
   if (source.shape == Shape::constant && config.grid.is_graded()) return GridAxes(config).volume();
-  if (source.shape == Shape::constant)
-    return cell_volume(config) * static_cast<double>(config.grid.cells.product());
+  if (source.shape == Shape::constant) return cell_volume(config) * config.grid.cells.product();
   double product = 1;
   for (std::size_t a = 0; a < 3; ++a) product *= at.to[a] - at.from[a];
   return product;

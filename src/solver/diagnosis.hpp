@@ -39,8 +39,7 @@ class Diagnosis {
       Device& device = level.device();
       result_ = Buffer(device, std::max(sizeof(Extremes), sizeof(LongAccumulator)));
       scratch_ = Buffer(device, reductions_.scratch_bytes);
-      if (plan_.bins > 0)
-        counts_ = Buffer(device, static_cast<std::size_t>(plan_.bins + 3) * sizeof(std::uint64_t));
+      if (plan_.bins > 0) counts_ = Buffer(device, (plan_.bins + 3) * sizeof(std::uint64_t));
     });
     if (plan_.bins > 0) {
       const Extremes of_initial = extremes();
@@ -142,8 +141,7 @@ class Diagnosis {
     device.copy(histogram.counts.data(), counts_.data(), counts_.bytes(), level_.compute());
     device.synchronize(level_.compute());
     level_.communicator().template all_reduce<std::int64_t>(histogram.counts, ReduceOp::sum);
-    for (const auto& [held, cells] : level_.body().voids)
-      histogram.counts[static_cast<std::size_t>(bins_.slot(held))] -= cells;
+    for (const auto& [held, cells] : level_.body().voids) histogram.counts[bins_.slot(held)] -= cells;
     return histogram;
   }
 

@@ -264,9 +264,7 @@ class Level {
   }
   // After a launch of `region`: sweeps the cells near source boxes again (solver/source_boxes.hpp).
   void sweep_source_boxes(int sweeps, Box region) {
-    if (boxes_)
-      boxes_->sweep(sweep_args(region, {}), std::span(times_).first(static_cast<std::size_t>(sweeps)),
-                    compute_);
+    if (boxes_) boxes_->sweep(sweep_args(region, {}), std::span(times_).first(sweeps), compute_);
   }
   // Makes the other field the current one, after one launch of `sweeps` sweeps.
   void advance(int sweeps) {

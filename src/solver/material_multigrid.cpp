@@ -124,11 +124,9 @@ class ConductanceGrid {
       if (!from_zero) exchange(current_, ghosts_);
       std::vector<ConductanceSweep> sweeps;
       for (std::size_t j = i; j < end; ++j, from_zero = false, std::swap(current_, other_))
-        sweeps.push_back(
-            {faces(), from_zero ? FieldView<const float>{} : std::as_const(current_).view(),
-             std::as_const(source_).view(), other_.view(),
-             widened_subdomain(subdomain.extent(), sides_.filled, static_cast<Index>(end - j - 1)),
-             weights[j]});
+        sweeps.push_back({faces(), from_zero ? FieldView<const float>{} : std::as_const(current_).view(),
+                          std::as_const(source_).view(), other_.view(),
+                          widened_subdomain(subdomain.extent(), sides_.filled, end - j - 1), weights[j]});
       clock.timed(Phase::sweep,
                   [&] { Semicoarsening<float>::on(device_.backend()).sweep(sweeps, compute_); });
     }
@@ -528,8 +526,7 @@ std::size_t material_correction_bytes(const Config& config, const Decomposition&
   bool finer_is_whole = decomposition.ranks() == 1;
   for (const HalvedGrid& grid : likely_halved_grids(config, decomposition, backend)) {
     bytes += grid_bytes(grid.decomposition, grid.whole ? 0 : rank);
-    if (grid.whole && !finer_is_whole)
-      bytes += sizeof(float) * static_cast<std::size_t>(grid.decomposition.cells().product());
+    if (grid.whole && !finer_is_whole) bytes += sizeof(float) * grid.decomposition.cells().product();
     finer_is_whole = grid.whole;
   }
   return bytes;

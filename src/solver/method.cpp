@@ -220,11 +220,9 @@ Method make_method(const Config& config, std::optional<double> dt) {
   const Spectrum s = sweep_spectrum(config);
   const std::int64_t m = sweeps_of_cycle(config, s);
   if (!has_range(s)) {
-    return {"chebyshev", std::vector<double>(static_cast<std::size_t>(m), problem.weight), problem.weight,
-            slowest_decay(config)};
+    return {"chebyshev", std::vector<double>(m, problem.weight), problem.weight, slowest_decay(config)};
   }
-  return {"chebyshev", chebyshev_weights(s, m), problem.weight,
-          decay_of_cycle(s, m) / static_cast<double>(m)};
+  return {"chebyshev", chebyshev_weights(s, m), problem.weight, decay_of_cycle(s, m) / m};
 }
 
 Method coarsest_method(const Config& config) {

@@ -420,8 +420,7 @@ class CorrectionBy : public Correction<T> {
     constexpr double most = 1e-5;
     const Config& config = level_.config();
     const double left = std::numeric_limits<float>::epsilon() / 2 /
-                        (sweep_spectrum(change_.config()).lowest *
-                         std::sqrt(static_cast<double>(config.grid.cells.product())));
+                        (sweep_spectrum(change_.config()).lowest * std::sqrt(config.grid.cells.product()));
     if (left > most)
       throw CollectiveError(
           ExitCode::deck, fmt::format("{}: cycles in fp32 cannot tell the mean of this body from rounding in "
@@ -479,8 +478,7 @@ std::size_t coarse_bytes(const Config& config, const Decomposition& decompositio
   for (const CoarseGrid& grid : coarse_grids(config, decomposition, backend)) {
     const Box block = grid.decomposition.subdomain(grid.whole ? 0 : rank);
     bytes += level_bytes(grid.config, block.extent(), backend);
-    if (grid.whole && decomposition.ranks() > 1)
-      bytes += element_bytes(config) * static_cast<std::size_t>(block.cells());
+    if (grid.whole && decomposition.ranks() > 1) bytes += element_bytes(config) * block.cells();
   }
   return bytes;
 }

@@ -91,8 +91,7 @@ SweepWork sweep_work(const Config& config, const Decomposition& decomposition, B
   constexpr double usual_block = 4;  // sweeps of a launch, and of a V cycle before a correction
   // Speed-up of launches of several sweeps over one pass per sweep (docs/tuning-log).
   const double gain = !blocks ? 1 : backend == Backend::cuda ? 2.8 : 1.5;
-  const auto sweeps = static_cast<double>(likely_sweeps(config)),
-             size = static_cast<double>(element_bytes(of_sweeps));
+  const double sweeps = likely_sweeps(config), size = element_bytes(of_sweeps);
   const double of_material = has_several_materials(config) ? 1 : 0;  // bytes per cell
   SweepWork work;
   const auto add = [&](Index cells, bool has_source) {

@@ -444,8 +444,7 @@ std::vector<BenchEntry> formula_ladder(const Bench& bench, Int3 n) {
   std::array<FormulaAxis, 3> axes;
   for (int a = 0; a < 3; ++a) {
     axes[a].variable = a;
-    for (Index i = 0; i < n[a]; ++i)
-      axes[a].at.push_back((static_cast<double>(i) + 0.5) / static_cast<double>(n[a]));
+    for (Index i = 0; i < n[a]; ++i) axes[a].at.push_back((i + 0.5) / n[a]);
   }
   FormulaValues<T> at_points(bench.device, formula, axes, 1, -std::numeric_limits<double>::infinity(),
                              n.z == 1);

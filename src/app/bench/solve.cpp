@@ -42,8 +42,7 @@ Config config_of(const Bench& bench, MethodName method, Int3 cells, Precision pr
   if (is_cube || !options.sizes.empty())
     overrides.push_back(fmt::format("grid.cells=[{}, {}, {}]", cells.x, cells.y, cells.z));
   if (is_cube)
-    overrides.push_back(
-        fmt::format("grid.spacing={}", 1.0 / static_cast<double>(std::max({cells.x, cells.y, cells.z}))));
+    overrides.push_back(fmt::format("grid.spacing={}", 1.0 / std::max({cells.x, cells.y, cells.z})));
   Config config = all_or_throw(bench.world, [&] {
     if (is_cube) return parse_deck(cube, "bench_solve", overrides, registry_names());
     const std::string text = read_deck_file(options.deck);
