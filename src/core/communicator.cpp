@@ -37,7 +37,6 @@ std::shared_ptr<Communicator::Native> adopt(MPI_Comm comm) {
   check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   auto native = std::make_shared<Communicator::Native>();
   native->comm = comm;
-  native->owned = true;
   return native;
 }
 
@@ -96,7 +95,7 @@ Communicator::Native::~Native() {
   int finalized = 0;
   MPI_Finalized(&finalized);
   // Freeing is collective: a rank that exits because of its own error would wait for the others.
-  if (owned && !finalized && std::uncaught_exceptions() == 0) MPI_Comm_free(&comm);
+  if (!finalized && std::uncaught_exceptions() == 0) MPI_Comm_free(&comm);
 }
 
 void check_mpi(int code, const char* call) {

@@ -9,7 +9,6 @@ namespace isotherm {
 
 struct Communicator::Native {
   MPI_Comm comm = MPI_COMM_NULL;
-  bool owned = false;
   ~Native();
 };
 
