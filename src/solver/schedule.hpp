@@ -49,7 +49,7 @@ class Recurrence {
   }
 
  private:
-  std::int64_t nth(std::int64_t k) const;  // the step of the k-th event, k >= 1
+  std::int64_t nth(std::int64_t k) const;  // the step of the k-th event by time, k >= 1
   // The largest k whose event is surely not after `step`.
   std::int64_t last_until(std::int64_t step) const {
     const double passed = std::floor(static_cast<double>(step) * dt_ / *every_time_);
