@@ -152,17 +152,11 @@ bool is_of_flux(const Config& config, Face f) {
   return !law.held && law.coefficient.is_zero() && !law.heat.is_zero();
 }
 
-bool coefficients_use_time(const Config& config, int axis) {
+bool coefficients_use_time(const Config& config) {
   const auto uses_time = [](const LawConfig& law) {
     return law.kind == BoundaryKind::convection && law.coefficient.uses('t');
   };
-  return any_law(boundary_of(config, face(axis, false)), uses_time) ||
-         any_law(boundary_of(config, face(axis, true)), uses_time);
-}
-
-bool coefficients_use_time(const Config& config) {
-  return coefficients_use_time(config, 0) || coefficients_use_time(config, 1) ||
-         coefficients_use_time(config, 2);
+  return std::ranges::any_of(config.boundaries, [&](const auto& each) { return any_law(each, uses_time); });
 }
 
 bool boundaries_use_time(const Config& config) {

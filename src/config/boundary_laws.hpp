@@ -93,7 +93,6 @@ bool has_varying_coefficient(const Config& config, Face face);
 // Is the law of the face a heat flux that does not depend on the temperature?
 bool is_of_flux(const Config& config, Face face);
 bool coefficients_use_time(const Config& config);
-bool coefficients_use_time(const Config& config, int axis);
 bool boundaries_use_time(const Config& config);
 
 // An estimate for spectra: `a` for the average conductance of the cells of a face at problem.implicit_time,
