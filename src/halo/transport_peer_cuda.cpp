@@ -130,15 +130,6 @@ Buffer cleared(Device& device, std::size_t bytes, std::size_t zeros) {
   return buffer;
 }
 
-// Views of boxes of cells: of a part of a field, and of dense cells.
-template <class T>
-FieldView<T> part_of(FieldView<T> field, Box box) {
-  return {&field(box.lo), field.pitch_y, field.pitch_z, box.extent()};
-}
-template <class T>
-FieldView<T> dense_cells(std::byte* first, Int3 extent) {
-  return {reinterpret_cast<T*>(first), extent.x, extent.x * extent.y, extent};
-}
 template <class T>
 PeerMessage<T> message_of(FieldView<T> from, FieldView<T> to, int link) {
   return {from.origin, to.origin, from.pitch_y, from.pitch_z, to.pitch_y, to.pitch_z, from.extent, link};
@@ -286,11 +277,12 @@ class PeerTransport final : public Transport<T> {
         if (m.direction[0] != 0) bind_columns(f, m, mine);
         const auto place = dense.places.find(send_tag(m));
         const bool to_is_dense = place != dense.places.end();
-        const FieldView<T> to = to_is_dense
-                                    ? dense_cells<T>(there + inbox.cells + place->second, m.edge.extent())
-                                    : part_of(theirs, m.peer_ghosts);
+        const FieldView<T> to =
+            to_is_dense
+                ? dense_view(reinterpret_cast<T*>(there + inbox.cells + place->second), m.edge.extent())
+                : theirs.part(m.peer_ghosts);
         PeerMessage<T>& message = bound.message[bound.count++];
-        message = message_of(part_of(mine, m.edge), to, link);
+        message = message_of(mine.part(m.edge), to, link);
         message.to_is_dense = to_is_dense;
       }
       bind_arrivals(link, peer, fields_[f], fields[f], messages);
@@ -322,7 +314,7 @@ class PeerTransport final : public Transport<T> {
     T* const columns = reinterpret_cast<T*>(inbox_.as<std::byte>() + columns_at_ + column_of(field, upper));
     Bound& bound = fields_[field];
     bound.stores.columns[upper ? 1 : 0] = columns;
-    const FieldView<T> ghosts = part_of(mine, m.ghosts), column{columns, 1, column_pitch_, ghosts.extent};
+    const FieldView<T> ghosts = mine.part(m.ghosts), column{columns, 1, column_pitch_, ghosts.extent};
     bound.to_columns.message[bound.to_columns.count++] = message_of(ghosts, column, 0);
     bound.from_columns.message[bound.from_columns.count++] = message_of(column, ghosts, 0);
   }
@@ -338,8 +330,9 @@ class PeerTransport final : public Transport<T> {
     for (const HaloMessage& m : messages) {
       const auto place = dense.places.find(receive_tag(m));
       if (m.peer != peer || place == dense.places.end()) continue;
-      bound.arrivals.message[bound.arrivals.count++] = message_of(
-          dense_cells<T>(cells + place->second, m.ghosts.extent()), part_of(field.view, m.ghosts), link);
+      T* const dense_cells = reinterpret_cast<T*>(cells + place->second);
+      bound.arrivals.message[bound.arrivals.count++] =
+          message_of(dense_view(dense_cells, m.ghosts.extent()), field.view.part(m.ghosts), link);
     }
   }
 

@@ -8,7 +8,7 @@
 
 #include "config/config.hpp"
 #include "core/box.hpp"
-#include "core/field_view.hpp"
+#include "grid/field.hpp"
 
 namespace isotherm {
 
@@ -37,8 +37,7 @@ class DatasetReader {
   void read(Box box, FieldView<T> cells) const;
   template <class T>
   void read(Box box, T* dense) const {  // x fastest
-    const Int3 n = box.extent();
-    read(box, FieldView<T>{dense, n.x, n.x * n.y, n, 0});
+    read(box, dense_view(dense, box.extent()));
   }
 
  private:

@@ -379,10 +379,9 @@ HeatTotals sum_regions(const RegionValues& values, Box subdomain) {
   HeatTotals totals;
   Box plane = subdomain;
   plane.hi.z = plane.lo.z + 1;
-  const Int3 n = plane.extent();
-  std::vector<double> cells(n.product());
+  std::vector<double> cells(plane.cells());
   for (; plane.lo.z < subdomain.hi.z; plane = plane.shifted({0, 0, 1}))
-    totals = totals + values.apply(1.0, plane, FieldView<double>{cells.data(), n.x, n.x * n.y, n, 0});
+    totals = totals + values.apply(1.0, plane, dense_view(cells.data(), plane.extent()));
   return totals;
 }
 double share_in_body(const Config& config, const RegionValue& source) {

@@ -156,7 +156,7 @@ HeatTotals Level<T>::fill_sources() {
     if (source_is_uniform(config_)) {
       T of_cell[1];
       RegionValues(config_, entries, "sources")
-          .apply(source_scale(config_), {{0, 0, 0}, {1, 1, 1}}, FieldView<T>{of_cell, 1, 1, {1, 1, 1}, 0});
+          .apply(source_scale(config_), {{0, 0, 0}, {1, 1, 1}}, dense_view(of_cell, {1, 1, 1}));
       uniform_source_ = of_cell[0];
       use(method_);
       mine = in_watts(config_, sum_sources(config_, subdomain_));
@@ -283,8 +283,7 @@ std::vector<T> Level<T>::host_cells(const std::vector<Box>& boxes) {
     device_.synchronize(compute_);
     T* cells = dense.data();
     for (const Box& box : boxes) {
-      const Int3 n = box.extent();
-      if (has_void() && !box.empty()) materials_->blank({cells, n.x, n.x * n.y, n, 0}, box.lo);
+      if (has_void() && !box.empty()) materials_->blank(dense_view(cells, box.extent()), box.lo);
       cells += box.cells();
     }
   }

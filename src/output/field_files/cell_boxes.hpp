@@ -8,8 +8,8 @@
 #include "config/grid_axes.hpp"
 #include "core/box.hpp"
 #include "core/communicator.hpp"
-#include "core/field_view.hpp"
 #include "core/mpi_native.hpp"
+#include "grid/field.hpp"
 #include "grid/slabs.hpp"
 
 namespace isotherm {
@@ -30,10 +30,6 @@ void copy_into_dense(FieldView<const From> field, Box box, To* dense, Int3 exten
 template <class From, class To>
 void copy_to_dense(FieldView<const From> field, Box box, To* dense) {  // dense: of the size of `box`
   copy_into_dense(field, box, dense, box.extent(), {});
-}
-template <class T>
-FieldView<const T> dense_view(const T* dense, Int3 extent) {
-  return {dense, extent.x, extent.x * extent.y, extent, 0};
 }
 
 // Sends cells, as T, to ranks that request them; reuses buffers. `blocks`: subdomains by rank, a partition.
@@ -86,7 +82,7 @@ class CellExchange {
       copy_into_dense(field, own.shifted(Int3{} - subdomain.lo), cells, box.extent(), own.lo - box.lo);
     for (const Part& part : finish()) {
       const Int3 extent = part.cells.extent();
-      copy_into_dense(dense_view<T>(part.dense, extent), {{0, 0, 0}, extent}, cells, box.extent(),
+      copy_into_dense(dense_view<const T>(part.dense, extent), {{0, 0, 0}, extent}, cells, box.extent(),
                       part.cells.lo - box.lo);
     }
   }

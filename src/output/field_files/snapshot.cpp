@@ -123,7 +123,8 @@ std::uint64_t stored_fingerprint(FieldView<const From> field, Box subdomain, Int
          cut_into_slabs({{0, 0, 0}, subdomain.extent()}, {1, 1, 1}, slab_cells<To>(slab_bytes))) {
       dense.resize(static_cast<std::size_t>(slab.cells()));
       copy_to_dense(field, slab, dense.data());
-      sum += isotherm::fingerprint(dense_view(dense.data(), slab.extent()), subdomain.lo + slab.lo, cells);
+      sum += isotherm::fingerprint(dense_view<const To>(dense.data(), slab.extent()), subdomain.lo + slab.lo,
+                                   cells);
     }
     return sum;
   }
