@@ -199,8 +199,7 @@ bool scale_case(YamlNode& deck, const ScalingConfig& scaling, const Config& conf
   const Int3 growth = config.parallel.process_grid.value_or(weak_growth(config.grid.cells, ranks));
   const auto cells = [&](int axis) { return fmt::format("{}", config.grid.cells[axis] * growth[axis]); };
   const Vector3 h = spacing(config);
-  for (std::size_t i = 0; i < deck.keys.size(); ++i)
-    if (deck.keys[i].name == "grid") erase_keys(deck.items[i], [](auto key) { return key == "lengths"; });
+  if (YamlNode* const grid = deck.find("grid")) erase_keys(*grid, [](auto key) { return key == "lengths"; });
   put_value(deck, "grid.cells", yaml_triple(cells, place), problems);
   put_value(deck, "grid.spacing", yaml_triple([&](int axis) { return shortest(h[axis]); }, place), problems);
   return true;
@@ -297,10 +296,8 @@ void add_key_facts(const YamlNode& map, Json& facts) {
 }
 
 void check_scaling(const StudyConfig& study, const YamlNode& tree, Problems& problems) {
-  const bool stands =
-      std::ranges::any_of(tree.keys, [](const YamlKey& key) { return key.name == "scaling"; });
   const std::string key = problems.given("scaling.gpus") ? "scaling.gpus" : "scaling.ranks";
-  if (stands && problems.given(key) && problems.sound({key}) && !study.scaling.is_given())
+  if (tree.find("scaling") && problems.given(key) && problems.sound({key}) && !study.scaling.is_given())
     problems.add(key, "the list is empty (it would leave no case); write [1, 2, 4]");
   if (study.launcher.find("{nodes}") != std::string::npos && !study.ranks_per_node)
     problems.add("study.launcher",
