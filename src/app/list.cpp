@@ -14,19 +14,18 @@
 namespace isotherm {
 namespace {
 
-// The first CUDA device, made current; else why there is none.
-struct Gpu {
-  std::unique_ptr<Device> device;
-  std::string why_none;
+// The CUDA devices, the first made current; else why there is none.
+struct Gpus : CudaDevices {
+  std::unique_ptr<Device> first;
 };
-Gpu first_gpu() {
-  const CudaDevices found = find_cuda_devices();
-  if (found.devices.empty()) return {nullptr, found.why_none};
+Gpus find_gpus() {
+  Gpus gpus{find_cuda_devices(), nullptr};
   try {
-    return {make_cuda_device(found.devices.front().index), ""};
+    if (!gpus.devices.empty()) gpus.first = make_cuda_device(gpus.devices.front().index);
   } catch (const Error& error) {
-    return {nullptr, error.what()};
+    gpus.why_none = error.what();
   }
+  return gpus;
 }
 
 // The tables of both precisions hold the same kernels.
@@ -90,35 +89,34 @@ void add_resources(std::vector<ResourceLine>& lines) {
 }
 
 // Needs a context on the device: the driver may still have to compile the kernels for it.
-std::string resources_text(const Gpu& gpu) {
+std::string resources_text(const Gpus& gpus) {
   constexpr const char* title = "resources of the CUDA kernels";
-  if (!gpu.device) return fmt::format("{}\n  not known here: {}\n", title, gpu.why_none);
+  if (!gpus.first) return fmt::format("{}\n  not known here: {}\n", title, gpus.why_none);
   try {
     std::vector<ResourceLine> lines;
     add_resources<float>(lines);
     add_resources<double>(lines);
-    return fmt::format("{} of {}\n{}", title, gpu.device->info().name, resource_table(lines));
+    return fmt::format("{} of {}\n{}", title, gpus.first->info().name, resource_table(lines));
   } catch (const Error& error) {
     return fmt::format("{}\n  not known here: {}\n", title, error.what());
   }
 }
 
-Json transport_rows(const Gpu& gpu) {
+Json transport_rows(const Gpus& gpus) {
   const std::unique_ptr<Device> host = make_host_device();
   Json rows = Json::array();
   for (const TransportEntry<double>& entry : transport_registry<double>()) {
-    const std::string why = entry.unsupported(gpu.device ? *gpu.device : *host);
+    const std::string why = entry.unsupported(gpus.first ? *gpus.first : *host);
     rows.push_back(row_of(entry.name, why.empty() ? "yes" : "no: " + why, entry.description));
   }
   return rows;
 }
 
-std::string device_text() {
+std::string device_text(const CudaDevices& cuda) {
   TextTable table{"llll", {{"device", "name", "memory", "description"}}};
   const auto host = make_host_device();
   const DeviceInfo processor = host->info();
   table.rows.push_back({"cpu", processor.name, human_bytes(host->memory().total_bytes), processor.detail});
-  const CudaDevices cuda = find_cuda_devices();
   for (const DeviceInfo& gpu : cuda.devices)
     table.rows.push_back({fmt::format("cuda {}", gpu.index), gpu.name, "", gpu.detail});
   std::string text = table.text(2);
@@ -165,20 +163,19 @@ Json device_json(const DeviceInfo& info) {
 }  // namespace
 
 std::string list_json() {
-  const Gpu gpu = first_gpu();
-  const CudaDevices cuda = find_cuda_devices();
+  const Gpus gpus = find_gpus();
   Json devices = Json::array();
   devices.push_back(device_json(make_host_device()->info()));
-  for (const DeviceInfo& info : cuda.devices) devices.push_back(device_json(info));
+  for (const DeviceInfo& info : gpus.devices) devices.push_back(device_json(info));
   const Json json = {{"schema", "isotherm-list"},
                      {"schema_version", 1},
                      {"version", build_info().version},
-                     {"kernels", kernels_json(gpu.why_none)},
-                     {"reductions", parted(rows_of(reduction_kernels<double>(), gpu.why_none))},
-                     {"histograms", parted(rows_of(histogram_kernels<double>(), gpu.why_none))},
-                     {"transports", parted(transport_rows(gpu))},
+                     {"kernels", kernels_json(gpus.why_none)},
+                     {"reductions", parted(rows_of(reduction_kernels<double>(), gpus.why_none))},
+                     {"histograms", parted(rows_of(histogram_kernels<double>(), gpus.why_none))},
+                     {"transports", parted(transport_rows(gpus))},
                      {"devices", devices},
-                     {"why_no_gpu", gpu.why_none.empty() ? Json() : Json(gpu.why_none)}};
+                     {"why_no_gpu", gpus.why_none.empty() ? Json() : Json(gpus.why_none)}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -213,17 +210,17 @@ std::string tile_table(std::span<const StencilKernel<float>> fp32,
 }
 
 std::string list_text() {
-  const Gpu gpu = first_gpu();
+  const Gpus gpus = find_gpus();
   const std::vector<std::string> plain{"name", "backend", "purpose", "available", "description"};
   return fmt::format(
       "stencil kernels (solver.kernel)\n{}\ntheir tiles (solver.tile), the default first\n{}\nreductions "
       "(solver.reduction)\n{}\nhistograms (solver.histogram)\n{}\n{}\ntransports "
       "(parallel.transport)\n{}\ndevices\n{}",
-      stencil_table(stencil_kernels<double>(), gpu.why_none),
+      stencil_table(stencil_kernels<double>(), gpus.why_none),
       tile_table(stencil_kernels<float>(), stencil_kernels<double>()),
-      table_of(rows_of(reduction_kernels<double>(), gpu.why_none), plain),
-      table_of(rows_of(histogram_kernels<double>(), gpu.why_none), plain), resources_text(gpu),
-      table_of(transport_rows(gpu), {"name", "available", "description"}), device_text());
+      table_of(rows_of(reduction_kernels<double>(), gpus.why_none), plain),
+      table_of(rows_of(histogram_kernels<double>(), gpus.why_none), plain), resources_text(gpus),
+      table_of(transport_rows(gpus), {"name", "available", "description"}), device_text(gpus));
 }
 
 }  // namespace isotherm
