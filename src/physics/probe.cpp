@@ -34,7 +34,7 @@ double share_of_step(const MaterialClasses& all, std::size_t own, std::size_t ne
 
 }  // namespace
 
-Probe::Probe(const Config& config, const Vector3& at, const std::string& key) {
+Probe::Probe(const Config& config, const Vector3& at) {
   Vector3 from_face{};
   for (int axis = 0; axis < 3; ++axis) {
     const Index n = config.grid.cells[axis];
@@ -70,7 +70,7 @@ Probe::Probe(const Config& config, const Vector3& at, const std::string& key) {
       shares_[corner][axis] = share_of_step(all, numbers[corner], numbers[across(corner, axis)], axis);
   owner_ = owner_of(from_face);
   if (owner_ < 0)
-    throw deck_error(config, key,
+    throw deck_error(config, "output.probes",
                      "({}, {}, {}) m is in a void, which has no temperature; move the probe into the body",
                      at[0], at[1], at[2]);
 }

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <array>
-#include <string>
 
 #include "config/config.hpp"
 #include "config/materials.hpp"
@@ -20,7 +19,7 @@ namespace isotherm {
 class Probe {
  public:
   static constexpr int corners = 8;
-  Probe(const Config& config, const Vector3& at, const std::string& key = "output.probes");
+  Probe(const Config& config, const Vector3& at);
 
   // The cell whose temperature is read for one of the eight corners around the point. Bits 0, 1 and 2 of
   // `corner` are set for the upper one along x, y and z. Beyond a boundary it is the cell at the boundary.
