@@ -558,10 +558,9 @@ void read_study(const YamlNode& deck, StudyConfig& study, Problems& problems) {
 
 std::string read_deck_file(const std::string& path) {
   const auto reject = [&](const std::string& why) {
-    throw Error(
-        ExitCode::file_missing,
-        fmt::format("cannot read the deck {} ({}); name a deck that exists, or write one with isotherm init",
-                    path, why));
+    throw error_of(ExitCode::file_missing,
+                   "cannot read the deck {} ({}); name a deck that exists, or write one with isotherm init",
+                   path, why);
   };
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) reject("it is a directory");

@@ -4,7 +4,7 @@
 
 #include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
-#include "core/error.hpp"
+#include "config/problems.hpp"
 #include "physics/varying_sources.hpp"
 #include "solver/schedule.hpp"
 
@@ -25,8 +25,8 @@ auto kernels_of(const Config& config, const char* key, const Registry& kernels, 
     valid += fmt::format("{}{}", valid.empty() ? "" : ", ", kernel.name);
   }
   if (found.empty())
-    throw Error(ExitCode::deck, fmt::format("{}: '{}' does not run on {}; use auto or one of: {}",
-                                            config.at(key), name, word(backend), valid));
+    throw deck_error(config, key, "'{}' does not run on {}; use auto or one of: {}", name, word(backend),
+                     valid);
   return found;
 }
 
@@ -52,9 +52,8 @@ void add_tiles(const Config& config, const StencilKernel<T>& kernel, Int3 subdom
                std::vector<SweepChoice<T>>& choices) {
   const SolverConfig& s = config.solver;
   if (s.tile != "auto" && std::ranges::find(kernel.tiles, s.tile) == kernel.tiles.end())
-    throw Error(ExitCode::deck,
-                fmt::format("{}: '{}' is no tile of kernel {}; use auto or one of: {}",
-                            config.at("solver.tile"), s.tile, kernel.name, fmt::join(kernel.tiles, ", ")));
+    throw deck_error(config, "solver.tile", "'{}' is no tile of kernel {}; use auto or one of: {}", s.tile,
+                     kernel.name, fmt::join(kernel.tiles, ", "));
   const std::vector<int> time_blocks =
       time_blocks_of(kernel.max_time_block, longest_time_block(config), s.kernel != "auto");
   std::string unsupported;
@@ -107,8 +106,7 @@ void match_fused_norm(const Config& config, Backend backend, KernelChoices<T>& c
               ? fmt::format("kernel {} returns no norm", choices.sweeps.front().kernel->name)
               : "some cells are swept again (at interfaces of materials, in the boxes of sources that vary "
                 "in time), and sweeps have not seen their update";
-      throw Error(ExitCode::deck, fmt::format("{}: {}; use solver.reduction auto, or another kernel",
-                                              config.at("solver.reduction"), why));
+      throw deck_error(config, "solver.reduction", "{}; use solver.reduction auto, or another kernel", why);
     }
     std::erase_if(choices.reductions, fused);
   } else if (std::all_of(choices.reductions.begin(), choices.reductions.end(), fused)) {
@@ -178,8 +176,8 @@ std::string why_no_graph(const Config& config, const Device& device) {
 bool settle_graph(const Config& config, bool wanted, const std::string& why_not) {
   if (why_not.empty()) return wanted;
   if (config.solver.cuda_graph == GraphChoice::on)
-    throw Error(ExitCode::deck, fmt::format("{}: sweeps cannot be queued as graphs here ({}); use auto",
-                                            config.at("solver.cuda_graph"), why_not));
+    throw deck_error(config, "solver.cuda_graph", "sweeps cannot be queued as graphs here ({}); use auto",
+                     why_not);
   return false;
 }
 

@@ -14,7 +14,7 @@
 #include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
 #include "core/all_or_throw.hpp"
-#include "core/error.hpp"
+#include "core/text.hpp"
 #include "kernels/conjugate_steps.hpp"
 #include "kernels/semicoarsening.hpp"
 #include "solver/gathering.hpp"
@@ -435,12 +435,11 @@ class MaterialCorrection : public Correction<T> {
   }
 
   CollectiveError unsolved(double left) const {
-    return CollectiveError(
+    return error_of<CollectiveError>(
         ExitCode::not_converged,
-        fmt::format("{}: an implicit step is not solved after {} V cycles, {:.1g} of its change is left: "
-                    "conductivities of cells differ by too much for steps so long; use shorter steps, or "
-                    "method rkl or euler",
-                    level_.config().at("problem.method"), of_step.most, left));
+        "{}: an implicit step is not solved after {} V cycles, {:.1g} of its change is left: conductivities "
+        "of cells differ by too much for steps so long; use shorter steps, or method rkl or euler",
+        level_.config().at("problem.method"), of_step.most, left);
   }
 
   void add_correction() {
