@@ -317,9 +317,6 @@ Keys describe_region(RegionValue& region_value, bool is_source) {
        {.is_required = is_source, .when = {"shape", {"dataset"}}, .example = is_source ? "/heat" : "/temperature"}},
   };
 }
-Keys describe_initial(RegionValue& region_value) {
-  return describe_region(region_value, false);
-}
 Keys describe_source(RegionValue& region_value) {
   Keys keys = describe_region(region_value, true);
   keys.insert(keys.begin() + 3, {"power", &region_value.power,
@@ -652,7 +649,7 @@ Keys describe(Config& config) {
       {"boundaries", Section{describe_boundaries(config)},
        "The boundary conditions of the six faces. x faces may use y, z, t in formulas, y faces x, z, t, z "
        "faces x, y, t."},
-      {"initial", list_of("shapes", config.initial, describe_initial),
+      {"initial", list_of("shapes", config.initial, [](auto& value) { return describe_region(value, false); }),
        "The initial temperature (steady: the first guess), set in order from 0 K.",
        {.absent = "[{shape: exact}] with verify, else it must be given"}},
       {"sources", list_of("shapes", config.sources, describe_source),

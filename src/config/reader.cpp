@@ -191,8 +191,7 @@ class ValueReader {
     return value >= range.low && value <= range.high && !(range.above_low && value == range.low);
   }
   bool is_in_range(double value) {
-    if (is_within(value)) return true;
-    return reject("{} is out of range", printable(node_.text));
+    return is_within(value) || reject("{} is out of range", printable(node_.text));
   }
 
   bool read_numbers(std::vector<double>& numbers, const Numbers& target) {

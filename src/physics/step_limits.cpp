@@ -47,10 +47,7 @@ std::vector<double> at_end(const Config& config, const MaterialClasses& all, Fac
   most.resize(all.count());
   const GridAxes axes(config);
   Box layer{{}, config.grid.cells};
-  if (is_max(f))
-    layer.lo[normal] = layer.hi[normal] - 1;
-  else
-    layer.hi[normal] = 1;
+  (is_max(f) ? layer.lo : layer.hi)[normal] = is_max(f) ? layer.hi[normal] - 1 : 1;
   RegionMaterials regions(config);
   regions.load(layer);
   for_each_cell(layer, [&](Int3 cell) {

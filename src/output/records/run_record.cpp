@@ -204,9 +204,7 @@ std::string profile_table(const std::vector<PhaseTimes>& profiles, const std::ve
 }
 
 std::int64_t most_peak_bytes(const RunRecord& record) {
-  std::int64_t most = 0;
-  for (const RankInfo& info : record.ranks) most = std::max(most, info.peak_bytes);
-  return most;
+  return record.ranks.empty() ? 0 : std::ranges::max(record.ranks, {}, &RankInfo::peak_bytes).peak_bytes;
 }
 
 std::set<std::string> hosts_of(const std::vector<RankInfo>& ranks) {
