@@ -84,9 +84,9 @@ struct BoundaryConfig : LawConfig {
   std::vector<BoundaryConfig> laws{};  // a list in the deck: these add up, and no other member is set
 };
 
-enum class Shape { constant, box, sphere, cylinder, gaussian, double_ellipsoid, formula, dataset, exact };
-ISOTHERM_WORDS(Shape, "constant", "box", "sphere", "cylinder", "gaussian", "double_ellipsoid", "formula",
-               "dataset", "exact");
+enum class Shape { constant, box, sphere, cylinder, gaussian, formula, dataset, exact, double_ellipsoid };
+ISOTHERM_WORDS(Shape, "constant", "box", "sphere", "cylinder", "gaussian", "formula", "dataset", "exact",
+               "double_ellipsoid");
 enum class AxisDirection { x, minus_x, y, minus_y, z, minus_z };
 ISOTHERM_WORDS(AxisDirection, "x", "-x", "y", "-y", "z", "-z");
 enum class RegionMode { set, add };

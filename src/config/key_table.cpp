@@ -282,9 +282,10 @@ Keys describe_region(RegionValue& region_value, bool is_source) {
     traits.variables = "t";
     return Key(name, in_time, doc_in_time, traits);
   };
+  const std::span<const std::string_view> shapes(words_of<Shape>);  // the last is of sources alone
   return {
-      {"shape", choice(region_value.shape), "The shape; exact: the solution that verify names.",
-       {.is_required = true, .example = "constant"}},
+      {"shape", choice(region_value.shape, is_source ? shapes : shapes.first(shapes.size() - 1)),
+       "The shape; exact: the solution that verify names.", {.is_required = true, .example = "constant"}},
       {"mode", choice(region_value.mode),
        "Replace what stands there, or add to it. A gaussian always adds, and so does what changes in time.",
        {.when = {"shape", {"constant", "box", "sphere", "cylinder", "formula", "dataset", "exact"}}}},

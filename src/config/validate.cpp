@@ -424,8 +424,6 @@ void check_region(const Config& config, const std::vector<RegionValue>& entries,
     if (!problems.sound({entry})) continue;
     for (int axis = 0; region_value.shape == Shape::box && axis < 3; ++axis)
       check_corners(entry, axis, region_value.from[axis], region_value.to[axis], problems);
-    if (region_value.shape == Shape::double_ellipsoid && key == "initial")
-      problems.add(entry + ".shape", "double_ellipsoid is a heat source; use another shape");
     constexpr Shape fixed[] = {Shape::sphere, Shape::cylinder, Shape::dataset, Shape::exact};
     if (region_value.uses_time() && std::ranges::count(fixed, region_value.shape) > 0)
       problems.add(entry + ".shape",

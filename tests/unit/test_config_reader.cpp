@@ -241,6 +241,9 @@ TEST(ConfigCrossChecks, Verify) {
 }
 
 TEST(ConfigCrossChecks, ShapesAndOutput) {
+  expect_problem(replaced(base, "constant, value: 300", "double_ellipsoid"),
+                 "deck.yaml:7:13: initial.0.shape: unknown value 'double_ellipsoid'; use one of constant, "
+                 "box, sphere, cylinder, gaussian, formula, dataset, exact");
   expect_problem(
       replaced(base, "constant, value: 300", "box, value: 300, from: [0, 0, 0.5], to: [1, 1, 0.5]"),
       "deck.yaml:7:53: initial.0.to: 0.5 is not beyond 0.5 along z; write the larger corner last");
