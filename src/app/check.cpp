@@ -14,6 +14,7 @@
 #include "output/console/console.hpp"
 #include "physics/boundaries.hpp"
 #include "physics/region_values.hpp"
+#include "physics/varying_sources.hpp"
 #include "solver/method.hpp"
 #include "solver/prediction.hpp"
 #include "solver/schedule.hpp"
@@ -166,7 +167,8 @@ std::string domain_text(const Config& config) {
   const HeatTotals totals = source_totals(config);
   const std::string replaced = replaced_heat_text(config, totals);
   return text +
-         fmt::format("sources         {} in {}\n", watts_text(totals.net), counted(totals.cells, "cell")) +
+         fmt::format("sources         {} in {}{}\n", watts_text(totals.net), counted(totals.cells, "cell"),
+                     varying_sources(config).empty() ? "" : ", at the start") +
          (replaced.empty() ? "" : "warning: " + replaced + "\n");
 }
 
