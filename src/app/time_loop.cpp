@@ -366,11 +366,10 @@ class Loop {
   void warn_of_rounding() {
     const double lost = steady() || loses_heat_ == true ? 0 : unbalanced_share();
     if (lost > serious_share)
-      warn(
-          fmt::format("fp32 loses {:.3g} % of the heat of sources and flux boundaries in the last step, as "
-                      "changes of less "
-                      "than half a last digit vanish; use precision: fp64",
-                      100 * lost));
+      warn(fmt::format(
+          "fp32 loses {:.3g} % of the heat of sources and flux boundaries in the last step, as changes below "
+          "half a last digit vanish; use precision: fp64",
+          100 * lost));
     const double share = visible_share(config_);
     if (share == 0) return;
     const TemperatureExtremes found = solver_.extremes();
