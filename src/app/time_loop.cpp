@@ -342,7 +342,8 @@ class Loop {
       if (may_end && has_converged(config_, *r.first, value)) {
         end_ = Convergence::reached;
         // An update that fp32 cannot represent gives no residual.
-        const SwallowedHeat heat = value == 0 && sizeof(T) == 4 ? solver_.swallowed_heat() : SwallowedHeat{};
+        const SwallowedHeat heat =
+            std::is_same_v<T, float> && value == 0 ? solver_.swallowed_heat() : SwallowedHeat{};
         judge_balance(heat.all > 0 ? heat.lost / heat.all : 0);
       } else {
         check_stagnation(line.sweep, value);

@@ -170,7 +170,7 @@ class MaterialMultigrid {
   using OfBody = std::function<void(int along, bool above, FieldView<float> to, Box cells)>;
 
   // For the grid of `level`, on whose stream work is queued. Arguments must outlive the object. Collective.
-  // Each rank has two layers of cells along an axis that is cut (decompose() of app/session.cpp).
+  // Each rank has two layers of cells along an axis that is cut (why_too_thin() in coarsening.hpp).
   template <class T>
   MaterialMultigrid(const Level<T>& level, OfBody of_body)
       : config_(level.config()),

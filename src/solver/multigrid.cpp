@@ -209,8 +209,8 @@ class Multigrid : public WholeCycle {
     if (needed > ghost_layers(config))  // fewer than why_too_thin() found to be possible
       throw CollectiveError(
           ExitCode::memory,
-          fmt::format("multigrid needs a halo of {} layers between these subdomains, and the "
-                      "memory suffices for {}; use more ranks, or precision: fp32",
+          fmt::format("multigrid needs a halo of {} layers between these subdomains, and the memory suffices "
+                      "for {}; use more ranks, or precision: fp32",
                       needed, ghost_layers(config)));
     plan.halo_width = static_cast<int>(needed);
     finest_.use(plan);

@@ -1,6 +1,7 @@
 """A study that is killed or stopped resumes later, together with its cases, with the same bits."""
 
 import os
+import re
 import signal
 import time
 
@@ -94,7 +95,8 @@ def test_a_directory_has_one_study_which_a_signal_stops_with_checkpoints(tmp_pat
     job.process.send_signal(getattr(signal, name))
     code, out, err = job.end()
     assert code == 75
-    assert err.splitlines()[-1] == f"stopped by {name} with 1 of 3 cases finished; resume with: isotherm study deck.yaml"
+    said = [line for line in err.splitlines() if not re.match("warning: .* is more than the 4 steps of the run; ", line)]
+    assert said == [f"stopped by {name} with 1 of 3 cases finished; resume with: isotherm study deck.yaml"]
     assert f"{name}: 1 case still running; each stops with a checkpoint" in out
     assert states(tmp_path / "out") == {"short": "done", "long": "stopped", "after": "not started"}
     assert record(tmp_path / "out" / "long")["exit_code"] == 75

@@ -420,7 +420,7 @@ static Described described(const Residual& r) {
        {"extra_sweeps", r.extra_sweeps, "after last_sweep, until an asynchronous check ended the run"},
        {"convergence", r.convergence,
         "stagnated, stalled: the residual stopped falling above the tolerance, at the rounding of this "
-        "precision or above it"}});
+        "precision; or above it, or where rounding loses more than 1 % of the heat"}});
 }
 
 static Described described(const HistogramRecord& h) {
