@@ -11,9 +11,7 @@
 
 namespace isotherm {
 
-ISOTHERM_HOST_DEVICE double of_bool(bool holds) {
-  return holds ? 1.0 : 0.0;
-}
+ISOTHERM_HOST_DEVICE double of_bool(bool holds) { return holds ? 1.0 : 0.0; }
 
 // Steps that hold the knots of a table: time, value, time, value...
 ISOTHERM_HOST_DEVICE Index steps_of_knots(const FormulaStep& table) {

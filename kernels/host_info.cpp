@@ -76,9 +76,7 @@ std::string_view name(InstructionSet set) {
   return names[static_cast<int>(set)];
 }
 
-bool can_use(InstructionSet set) {
-  return host::BuiltTags::have(set) && cpu_has(set);
-}
+bool can_use(InstructionSet set) { return host::BuiltTags::have(set) && cpu_has(set); }
 
 InstructionSet choose_instruction_set(const char* wanted) {
   if (!wanted || !*wanted) return best();

@@ -176,9 +176,7 @@ ISOTHERM_HOST_DEVICE Int3 neighbour_of(Int3 cell, int axis, bool above) {
 }
 
 // Factor of a residual: the inverse of a sum of conductances; 0 if the sum is 0.
-ISOTHERM_HOST_DEVICE float inverse_of(float sum) {
-  return sum > 0 ? 1 / sum : 0;
-}
+ISOTHERM_HOST_DEVICE float inverse_of(float sum) { return sum > 0 ? 1 / sum : 0; }
 // ... for a fine cell between two coarse cells: its faces along the axis and its ground.
 ISOTHERM_HOST_DEVICE float inverse_between(const GridConductances& g, const Halving& h, Int3 cell) {
   return inverse_of(g.lower(h.axis, cell) + g.upper(h.axis, cell) + g.ground_of(cell));

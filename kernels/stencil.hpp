@@ -41,12 +41,8 @@ struct Coefficients {
   T heat = 0;  // kelvin: the source where no field has it; then sigma is 1
 };
 
-ISOTHERM_HOST_DEVICE float fused_multiply_add(float a, float b, float c) {
-  return ::fmaf(a, b, c);
-}
-ISOTHERM_HOST_DEVICE double fused_multiply_add(double a, double b, double c) {
-  return ::fma(a, b, c);
-}
+ISOTHERM_HOST_DEVICE float fused_multiply_add(float a, float b, float c) { return ::fmaf(a, b, c); }
+ISOTHERM_HOST_DEVICE double fused_multiply_add(double a, double b, double c) { return ::fma(a, b, c); }
 
 // Contribution of a source to a sweep. Kernels scale source values as they read them.
 template <class T>

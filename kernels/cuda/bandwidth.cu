@@ -58,9 +58,7 @@ ISOTHERM_HOST_DEVICE Word random_word(Index i, std::uint32_t seed) {
   const std::uint32_t bits = scrambled(static_cast<std::uint64_t>(i) + seed);
   return {bits, bits ^ 0x55555555u, bits * 3u, ~bits};
 }
-ISOTHERM_HOST_DEVICE std::uint32_t part_of_sum(Word word) {
-  return word.x + word.y + word.z + word.w;
-}
+ISOTHERM_HOST_DEVICE std::uint32_t part_of_sum(Word word) { return word.x + word.y + word.z + word.w; }
 
 __global__ void __launch_bounds__(LaunchShape::threads)
     write_words(Word* to, Index words, std::uint32_t seed) {
@@ -119,12 +117,8 @@ __global__ void __launch_bounds__(LaunchShape::threads)
 // 64 numbers of either precision, so that with every stride and offset there is something to copy.
 constexpr Index least_words = 64 * sizeof(double) / sizeof(Word);
 
-Index words_of(std::size_t bytes) {
-  return std::max(static_cast<Index>(bytes / sizeof(Word)), least_words);
-}
-std::size_t bytes_of(Index words) {
-  return static_cast<std::size_t>(words) * sizeof(Word);
-}
+Index words_of(std::size_t bytes) { return std::max(static_cast<Index>(bytes / sizeof(Word)), least_words); }
+std::size_t bytes_of(Index words) { return static_cast<std::size_t>(words) * sizeof(Word); }
 
 // An array, and the kind of memory that it is in.
 enum class Place { device, pinned, managed, pageable };

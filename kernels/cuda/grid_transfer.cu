@@ -23,9 +23,7 @@ constexpr dim3 square(warp_size, 8, 1), long_rows(4 * warp_size, 2, 1);
 
 // Planes of the coarse or the fine grid that a thread walks through: few on small grids, which would have too
 // few threads otherwise.
-Index walk_of(Box region) {
-  return region.cells() < Index{1} << 21 ? 2 : 16;
-}
+Index walk_of(Box region) { return region.cells() < Index{1} << 21 ? 2 : 16; }
 
 template <class T>
 __device__ __forceinline__ void restrict_cell(const Restriction<T>& r, Int3 cell) {

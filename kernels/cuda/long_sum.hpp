@@ -30,9 +30,7 @@ static __device__ __attribute__((noinline)) void add_value(LongAccumulator& sum,
   for (int i = 0; i < 3; ++i) add_word(&sum.word[addend.first + i], addend.by[i]);
 }
 
-static __device__ __attribute__((noinline)) void normalise(LongAccumulator& sum) {
-  sum.normalise();
-}
+static __device__ __attribute__((noinline)) void normalise(LongAccumulator& sum) { sum.normalise(); }
 
 // a + b = sum + error, exactly, where nothing overflows.
 struct TwoSum {

@@ -235,9 +235,7 @@ __global__ void __launch_bounds__(patch* patch)
   if (a.norm.result) norm.template store<patch * patch>(a.norm);
 }
 
-Index patches_of(Index lines, int sweeps) {
-  return ceil_div(lines, Index{patch} - 2 * sweeps);
-}
+Index patches_of(Index lines, int sweeps) { return ceil_div(lines, Index{patch} - 2 * sweeps); }
 
 template <class T, int axis, int sweeps>
 void sweep_face(const SweepArgs<T>& args, int upper, Stream stream) {

@@ -92,12 +92,8 @@ auto for_this_cpu(Pick pick) {
 // With fewer cells, waking the threads costs more than they save.
 inline constexpr Index cells_worth_threads = 16384;
 
-static inline __attribute__((always_inline)) Index smaller(Index a, Index b) {
-  return a < b ? a : b;
-}
-static inline __attribute__((always_inline)) Index larger(Index a, Index b) {
-  return a < b ? b : a;
-}
+static inline __attribute__((always_inline)) Index smaller(Index a, Index b) { return a < b ? a : b; }
+static inline __attribute__((always_inline)) Index larger(Index a, Index b) { return a < b ? b : a; }
 
 struct Range {
   Index lo, hi;
@@ -153,9 +149,7 @@ static inline double for_op(ReductionOp op, const Body& body) {
   return body.template operator()<ReductionOp::sum>();
 }
 
-static inline __attribute__((always_inline)) double magnitude(double d) {
-  return __builtin_fabs(d);
-}
+static inline __attribute__((always_inline)) double magnitude(double d) { return __builtin_fabs(d); }
 
 // The larger of two magnitudes; NaN once either is.
 static inline __attribute__((always_inline)) double larger(double total, double d) {

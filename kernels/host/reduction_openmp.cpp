@@ -10,9 +10,7 @@ namespace {
 constexpr Index chunk_cells = 4096;
 constexpr Index lanes = 8;
 
-Index chunks_in_row(Box region) {
-  return (region.extent().x + chunk_cells - 1) / chunk_cells;
-}
+Index chunks_in_row(Box region) { return (region.extent().x + chunk_cells - 1) / chunk_cells; }
 
 template <ReductionOp op>
 double combine_lanes(const double (&lane)[lanes]) {

@@ -31,9 +31,7 @@ inline constexpr int most_runs = most_rows * planes;  // run r: the cells of row
 ISOTHERM_INLINE constexpr Index line_elements(std::size_t element_bytes) {
   return 64 / static_cast<Index>(element_bytes);
 }
-ISOTHERM_INLINE Index rounded_down(Index i, Index unit) {
-  return (i >= 0 ? i : i - unit + 1) / unit * unit;
-}
+ISOTHERM_INLINE Index rounded_down(Index i, Index unit) { return (i >= 0 ? i : i - unit + 1) / unit * unit; }
 
 // Cells of a pass: a tile's row, and lines for its margins.
 template <class T>

@@ -47,14 +47,10 @@ ISOTHERM_INLINE void stream_fence() {
 #endif
 }
 
-#define ISOTHERM_STREAM(T, Register, instruction)  \
-  ISOTHERM_INLINE void stream(T* to, Register r) { \
-    instruction(to, r);                            \
-  }
-#define ISOTHERM_FMA(Register, instruction)                                \
-  ISOTHERM_INLINE Register fma_lanes(Register a, Register b, Register c) { \
-    return instruction(a, b, c);                                           \
-  }
+#define ISOTHERM_STREAM(T, Register, instruction) \
+  ISOTHERM_INLINE void stream(T* to, Register r) { instruction(to, r); }
+#define ISOTHERM_FMA(Register, instruction) \
+  ISOTHERM_INLINE Register fma_lanes(Register a, Register b, Register c) { return instruction(a, b, c); }
 #if defined(__x86_64__)
 ISOTHERM_STREAM(double, __m128d, _mm_stream_pd)
 ISOTHERM_STREAM(float, __m128, _mm_stream_ps)

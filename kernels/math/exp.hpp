@@ -60,9 +60,7 @@ ISOTHERM_HOST_DEVICE double exp_of_sum(double high, double low) {
 }
 
 // e^x. 0.52 ulp; subnormal results 0.76 ulp.
-ISOTHERM_HOST_DEVICE double exp(double x) {
-  return exp_of_sum(x, 0.0);
-}
+ISOTHERM_HOST_DEVICE double exp(double x) { return exp_of_sum(x, 0.0); }
 
 // (e^x + sign e^-x) / 2 for x >= 0 and sign = 1 or -1.
 ISOTHERM_HOST_DEVICE double half_sum_of_exp(double x, double sign) {
@@ -79,9 +77,7 @@ ISOTHERM_HOST_DEVICE double half_sum_of_exp(double x, double sign) {
 }
 
 // 0.53 ulp.
-ISOTHERM_HOST_DEVICE double cosh(double x) {
-  return half_sum_of_exp(::fabs(x), 1.0);
-}
+ISOTHERM_HOST_DEVICE double cosh(double x) { return half_sum_of_exp(::fabs(x), 1.0); }
 
 // Half the difference of e^x and e^-x; for small |x|, where that cancels, x + x^3 p(x^2). 0.56 ulp.
 ISOTHERM_HOST_DEVICE double sinh(double x) {

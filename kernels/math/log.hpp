@@ -130,9 +130,7 @@ ISOTHERM_HOST_DEVICE Pair log_pair(double x) {
 }
 
 // Whether x >= 0 is an integer. All numbers from 2^52 on are; a smaller one plus 2^52 is rounded to one.
-ISOTHERM_HOST_DEVICE bool is_integer(double x) {
-  return ((x + 0x1p52) - 0x1p52 == x) | (x >= 0x1p52);
-}
+ISOTHERM_HOST_DEVICE bool is_integer(double x) { return ((x + 0x1p52) - 0x1p52 == x) | (x >= 0x1p52); }
 
 // x^y = e^(y ln x). The relative error of x^y is the absolute one of y ln x, below 745 * 2^-70 where the
 // result is finite. Thus it is within 0.02 ulp before it is rounded, and exact if a double is (the square of

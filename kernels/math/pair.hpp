@@ -11,9 +11,7 @@
 
 namespace isotherm::math {
 
-ISOTHERM_HOST_DEVICE double fma(double a, double b, double c) {
-  return ::fma(a, b, c);
-}
+ISOTHERM_HOST_DEVICE double fma(double a, double b, double c) { return ::fma(a, b, c); }
 
 struct Pair {
   double high, low;
@@ -42,9 +40,7 @@ ISOTHERM_HOST_DEVICE double select(bool condition, double yes, double no) {
 }
 
 // first + rest[0] x + rest[1] x^2 + ... by Horner's rule.
-ISOTHERM_HOST_DEVICE double polynomial(double, double last) {
-  return last;
-}
+ISOTHERM_HOST_DEVICE double polynomial(double, double last) { return last; }
 template <class... Rest>
 ISOTHERM_HOST_DEVICE double polynomial(double x, double first, Rest... rest) {
   return fma(x, polynomial(x, rest...), first);

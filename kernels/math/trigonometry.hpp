@@ -79,9 +79,7 @@ ISOTHERM_HOST_DEVICE double sin(double x) {
   return within_range(x, select(x == 0.0, x, sine_cosine(x).sine.high));
 }
 
-ISOTHERM_HOST_DEVICE double cos(double x) {
-  return within_range(x, sine_cosine(x).cosine.high);
-}
+ISOTHERM_HOST_DEVICE double cos(double x) { return within_range(x, sine_cosine(x).cosine.high); }
 
 ISOTHERM_HOST_DEVICE double tan(double x) {
   const SineCosine of = sine_cosine(x);

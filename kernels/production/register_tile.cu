@@ -27,9 +27,7 @@ namespace {
 constexpr std::array tiles = {Tile{4, 4, 64}, Tile{2, 8, 64}, Tile{4, 8, 64}};
 
 // Minimum blocks per multiprocessor: limits the registers to those with which the tiles were measured.
-constexpr int least_blocks(int rows, int warps) {
-  return rows * warps == 16 ? (warps == 4 ? 3 : 2) : 1;
-}
+constexpr int least_blocks(int rows, int warps) { return rows * warps == 16 ? (warps == 4 ? 3 : 2) : 1; }
 
 // The cells of one plane that a lane holds.
 template <class T, int rows>

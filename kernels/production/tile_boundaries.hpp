@@ -61,13 +61,9 @@ class TileWarp {
     if (a.face(Face::x_max).is_boundary) at_x_max_ = end_x - 1 - x;
   }
 
-  __device__ __forceinline__ bool has_row(int r) const {
-    return r < rows_;
-  }
+  __device__ __forceinline__ bool has_row(int r) const { return r < rows_; }
   // One bit for each cell of this lane's pack in row r that is in the region.
-  __device__ __forceinline__ unsigned cells_of(int r) const {
-    return has_row(r) ? mine_ : 0u;
-  }
+  __device__ __forceinline__ unsigned cells_of(int r) const { return has_row(r) ? mine_ : 0u; }
 
   // Call before update() of plane z. (x, y): this lane's first cell.
   __device__ __forceinline__ void fetch_boundaries(const TileArgs<T>& a, int lane, int x, int y, int z) {

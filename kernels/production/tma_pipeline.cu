@@ -78,9 +78,7 @@ class RowCoefficients {
       held_ = of_row(0);
     }
   }
-  __device__ __forceinline__ int class_of(int r) const {
-    return class_[r];
-  }
+  __device__ __forceinline__ int class_of(int r) const { return class_[r]; }
   // Updates a pack of row r; `source` is as stored. Called for the rows in order.
   __device__ __forceinline__ Pack<T> operator()(int r, const Neighbours<T>& n, const Pack<T>& source) {
     const Coefficients<T>& c = coefficients(r);

@@ -25,9 +25,7 @@ namespace {
 
 constexpr int few_ranks = 16;  // so many are listed without --ranks-table
 
-bool lists_ranks(const CheckOptions& options, int ranks) {
-  return options.ranks_table || ranks <= few_ranks;
-}
+bool lists_ranks(const CheckOptions& options, int ranks) { return options.ranks_table || ranks <= few_ranks; }
 
 std::string estimate_text(const Config& config, const Decomposition& d, Backend backend) {
   const SweepCost cost = estimate(config, d.process_grid(), backend);

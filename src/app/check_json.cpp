@@ -24,12 +24,8 @@ namespace isotherm {
 ISOTHERM_KEYS(Change, key, before, now)
 ISOTHERM_KEYS(Override, key, argument)
 
-static void to_json(Json& json, const Place& place) {
-  json = {place.argument, place.line, place.column};
-}
-static void from_json(const Json& json, Place& place) {
-  place = {json.at(0), json.at(1), json.at(2)};
-}
+static void to_json(Json& json, const Place& place) { json = {place.argument, place.line, place.column}; }
+static void from_json(const Json& json, Place& place) { place = {json.at(0), json.at(1), json.at(2)}; }
 
 namespace {
 

@@ -20,9 +20,7 @@ namespace {
 
 using Ranks = std::vector<int>;
 
-bool sees_none(const RankSight& sight) {
-  return sight.gpus.empty();
-}
+bool sees_none(const RankSight& sight) { return sight.gpus.empty(); }
 
 // Assigns ranks to GPUs one after the other; `on_[gpu]` are its ranks, in the order in which they were added.
 class Dealing {

@@ -72,9 +72,7 @@ std::size_t queue_bytes(const Config& config, const Decomposition& decomposition
 }
 
 // Halo width that all subdomains must support. The process grid in turn limits what the autotuner tries.
-int asked_halo(const Config& config) {
-  return config.solver.halo_width.value_or(1);
-}
+int asked_halo(const Config& config) { return config.solver.halo_width.value_or(1); }
 
 // Copies of what is written during sweeps, or from a device: the field, and this rank's cells of every part.
 std::size_t copy_bytes(const Config& config, Box subdomain, std::size_t field) {

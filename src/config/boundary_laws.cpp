@@ -81,9 +81,7 @@ bool is_plain(const BoundaryConfig& boundary) {
   return boundary.laws.empty() && !boundary.where.is_given() && boundary.coefficient.is_constant();
 }
 
-Expression FaceLaw::value() const {
-  return held ? if_then(*held, temperature, heat) : heat;
-}
+Expression FaceLaw::value() const { return held ? if_then(*held, temperature, heat) : heat; }
 
 Expression FaceLaw::a(double k, double h) const {
   const Expression C(2 * k / h), free = (C - coefficient) / (C + coefficient);

@@ -31,9 +31,7 @@ constexpr std::array<int, 2> face_axes(Face f) {
 inline const BoundaryConfig& boundary_of(const Config& config, Face f) {
   return config.boundaries[static_cast<int>(f)];
 }
-inline std::string boundary_key(int face) {
-  return fmt::format("boundaries.{}", face_names[face]);
-}
+inline std::string boundary_key(int face) { return fmt::format("boundaries.{}", face_names[face]); }
 
 // Calls visit(key, law) for each law of a face, whose own key is `key`.
 template <class Boundary, class Visit>

@@ -64,9 +64,7 @@ double diffusivity(const Config& config) {
   return 1;
 }
 
-double conductivity(const Config& config) {
-  return material_of(config).conductivity.value_or(1);
-}
+double conductivity(const Config& config) { return material_of(config).conductivity.value_or(1); }
 
 double volumetric_heat_capacity(const Config& config) {
   const MaterialConfig material = material_of(config);
@@ -74,9 +72,7 @@ double volumetric_heat_capacity(const Config& config) {
   return conductivity(config) / diffusivity(config);
 }
 
-bool knows_conductivity(const Config& config) {
-  return material_of(config).conductivity.has_value();
-}
+bool knows_conductivity(const Config& config) { return material_of(config).conductivity.has_value(); }
 
 bool knows_heat_capacity(const Config& config) {
   const MaterialConfig& material = config.material;
@@ -100,9 +96,7 @@ bool mean_is_free(const Config& config) {
          std::ranges::none_of(config.boundaries, [&](auto& each) { return any_law(each, fixes_it); });
 }
 
-int ghost_layers(const Config& config) {
-  return config.solver.halo_width.value_or(config.solver.ghosts);
-}
+int ghost_layers(const Config& config) { return config.solver.halo_width.value_or(config.solver.ghosts); }
 
 bool is_rkl(const Config& config) {
   return config.problem.kind == ProblemKind::transient && config.problem.method == MethodName::rkl;
@@ -112,9 +106,7 @@ bool is_implicit(const Config& config) {
   return config.problem.kind == ProblemKind::transient && config.problem.method == MethodName::implicit;
 }
 
-bool takes_long_steps(const Config& config) {
-  return is_rkl(config) || is_implicit(config);
-}
+bool takes_long_steps(const Config& config) { return is_rkl(config) || is_implicit(config); }
 
 // The step limits of a body of several materials.
 static const StepLimits& limits_of(const Config& config) {
@@ -221,9 +213,7 @@ int rkl_stages(const Config& config, double dt) {
   return stages;
 }
 
-int most_rkl_stages(const Config& config) {
-  return config.precision == Precision::fp32 ? 16 : 64;
-}
+int most_rkl_stages(const Config& config) { return config.precision == Precision::fp32 ? 16 : 64; }
 
 TimePlan time_plan(const Config& config) {
   const ProblemConfig& problem = config.problem;

@@ -127,9 +127,7 @@ constexpr std::pair<std::string_view, double> constants[] = {
     {"pi", std::numbers::pi}, {"_pi", std::numbers::pi}, {"_e", std::numbers::e}};
 constexpr std::string_view variable_names = "xyzt";
 
-FormulaProgram number_of(double value) {
-  return {{{FormulaOp::number, 0, value}}, 1};
-}
+FormulaProgram number_of(double value) { return {{{FormulaOp::number, 0, value}}, 1}; }
 bool is_number(const FormulaProgram& program) {
   return program.steps.back().op == FormulaOp::number && program.steps.size() == 1;
 }

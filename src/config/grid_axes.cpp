@@ -37,12 +37,8 @@ Index GridAxis::first_centre_from(double place) const {
   return static_cast<Index>(std::clamp(centre, 0.0, static_cast<double>(cells_)));
 }
 
-double GridAxis::smallest() const {
-  return std::ranges::min(zones_, {}, &Zone::size).size;
-}
-double GridAxis::largest() const {
-  return std::ranges::max(zones_, {}, &Zone::size).size;
-}
+double GridAxis::smallest() const { return std::ranges::min(zones_, {}, &Zone::size).size; }
+double GridAxis::largest() const { return std::ranges::max(zones_, {}, &Zone::size).size; }
 
 Expression GridAxis::size_formula() const {
   std::vector<TableKnot> knots;

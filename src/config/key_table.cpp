@@ -699,9 +699,7 @@ std::string range_text(const Range& range) {
   return fmt::format(fmt::runtime(form), shortest(range.low), shortest(range.high));
 }
 
-std::string when_text(const When& when) {
-  return fmt::format("{} {}", when.key, join(when.words, " or "));
-}
+std::string when_text(const When& when) { return fmt::format("{} {}", when.key, join(when.words, " or ")); }
 
 static std::string wanted_number(const Key& key, std::string_view what) {
   return fmt::format("{} {}{}{}{}", what, key.range.above_low ? "" : "from ", range_text(key.range),

@@ -211,9 +211,7 @@ Keys describe(Config& config);
 Keys describe(Config& config, StudyConfig& study);  // with those of a study
 
 // Does this section make a deck one of several cases?
-inline bool is_of_study(std::string_view section) {
-  return section == "study" || section == "scaling";
-}
+inline bool is_of_study(std::string_view section) { return section == "study" || section == "scaling"; }
 
 const Key* find_key(const Keys& keys, std::string_view name);
 std::vector<std::string_view> names_of(const Keys& keys);

@@ -202,9 +202,7 @@ MaterialClasses material_classes(const Config& config) {
   return config.grid.is_graded() ? with_sizes(config, all) : all;
 }
 
-bool has_void(const MaterialClasses& all) {
-  return all.classes.back().is_void();
-}
+bool has_void(const MaterialClasses& all) { return all.classes.back().is_void(); }
 
 bool has_void_law(const Config& config) {
   if (config.materials.empty()) return false;

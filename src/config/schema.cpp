@@ -26,17 +26,13 @@ Json number(const char* type, const Range& range) {
   return {
       {"type", type}, {range.above_low ? "exclusiveMinimum" : "minimum", range.low}, {"maximum", range.high}};
 }
-Json list(const Json& items) {
-  return {{"type", "array"}, {"items", items}};
-}
+Json list(const Json& items) { return {{"type", "array"}, {"items", items}}; }
 Json list(const Json& items, int count) {
   Json all = list(items);
   all["minItems"] = all["maxItems"] = count;
   return all;
 }
-Json text() {
-  return {{"type", "string"}, {"minLength", 1}, {"maxLength", 4096}};
-}
+Json text() { return {{"type", "string"}, {"minLength", 1}, {"maxLength", 4096}}; }
 Json described(Json schema, const char* description) {
   schema["description"] = description;
   return schema;
@@ -44,12 +40,8 @@ Json described(Json schema, const char* description) {
 Json object_of(const Json& properties) {
   return {{"type", "object"}, {"additionalProperties", false}, {"properties", properties}};
 }
-Json any_of(const Json& one, const Json& other) {
-  return {{"anyOf", Json::array({one, other})}};
-}
-Json required(std::string_view key) {
-  return {{"required", Json::array({key})}};
-}
+Json any_of(const Json& one, const Json& other) { return {{"anyOf", Json::array({one, other})}}; }
+Json required(std::string_view key) { return {{"required", Json::array({key})}}; }
 Json one_of(const Key& key) {  // it or its partner
   return Json::array({required(key.name), required(key.partner)});
 }
@@ -192,9 +184,7 @@ Json map_or_value(const Keys& keys, std::string_view lone, bool demands) {
   return any_of(map, schema_of(key, demands));
 }
 
-Json entry(const MapList& maps, bool demands) {
-  return map_or_value(maps.append(), maps.lone_key, demands);
-}
+Json entry(const MapList& maps, bool demands) { return map_or_value(maps.append(), maps.lone_key, demands); }
 
 Json with_default(Json schema, const Key& key, const Json& value) {
   if (key.has_default() && key.absent.empty() && !value.is_null()) schema["default"] = value;

@@ -21,9 +21,7 @@ namespace isotherm {
 
 namespace {
 
-bool is_transient(const Config& config) {
-  return config.problem.kind == ProblemKind::transient;
-}
+bool is_transient(const Config& config) { return config.problem.kind == ProblemKind::transient; }
 
 std::vector<std::pair<std::string, Expression>> given_temperatures(const Config& config) {
   std::vector<std::pair<std::string, Expression>> all;

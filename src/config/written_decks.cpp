@@ -59,9 +59,7 @@ std::vector<std::string> settings(const Keys& keys) {
 }
 
 // "{kind: flux, value: 10}"
-std::string map_yaml(const Keys& keys) {
-  return fmt::format("{{{}}}", fmt::join(settings(keys), ", "));
-}
+std::string map_yaml(const Keys& keys) { return fmt::format("{{{}}}", fmt::join(settings(keys), ", ")); }
 
 std::vector<std::string> entries_of(const MapList& list) {
   std::vector<std::string> entries;
@@ -331,12 +329,8 @@ class Commented {
 
 }  // namespace
 
-std::string commented_deck() {
-  return Commented().write();
-}
+std::string commented_deck() { return Commented().write(); }
 
-std::string minimal_deck() {
-  return minimal;
-}
+std::string minimal_deck() { return minimal; }
 
 }  // namespace isotherm

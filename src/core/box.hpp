@@ -75,28 +75,18 @@ void for_each_cell(Box box, Body&& body) {
 // The six faces of a box, in the order of every table and array over faces.
 enum class Face : int { x_min, x_max, y_min, y_max, z_min, z_max };
 inline constexpr int face_count = 6;
-ISOTHERM_HOST_DEVICE constexpr int axis_of(Face f) {
-  return static_cast<int>(f) / 2;
-}
-ISOTHERM_HOST_DEVICE constexpr bool is_max(Face f) {
-  return static_cast<int>(f) % 2 == 1;
-}
+ISOTHERM_HOST_DEVICE constexpr int axis_of(Face f) { return static_cast<int>(f) / 2; }
+ISOTHERM_HOST_DEVICE constexpr bool is_max(Face f) { return static_cast<int>(f) % 2 == 1; }
 ISOTHERM_HOST_DEVICE constexpr Face face(int axis, bool max) {
   return static_cast<Face>(2 * axis + (max ? 1 : 0));
 }
-ISOTHERM_HOST_DEVICE constexpr Face opposite(Face f) {
-  return face(axis_of(f), !is_max(f));
-}
+ISOTHERM_HOST_DEVICE constexpr Face opposite(Face f) { return face(axis_of(f), !is_max(f)); }
 
 inline constexpr const char* face_names[face_count] = {"x_min", "x_max", "y_min", "y_max", "z_min", "z_max"};
 
 // Quotients, rounded up (a >= 0) and down: regions may begin in the ghosts, at negative indices.
-constexpr Index ceil_div(Index a, Index b) {
-  return (a + b - 1) / b;
-}
-constexpr Index floor_div(Index a, Index b) {
-  return a >= 0 ? a / b : -ceil_div(-a, b);
-}
+constexpr Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
+constexpr Index floor_div(Index a, Index b) { return a >= 0 ? a / b : -ceil_div(-a, b); }
 // The least multiple of `unit` that is not below `value` (>= 0).
 template <class T>
 constexpr T round_up(T value, T unit) {

@@ -29,9 +29,7 @@ bool is_under_launcher() {
 
 namespace {
 
-MPI_Op native(ReduceOp op) {
-  return op == ReduceOp::sum ? MPI_SUM : op == ReduceOp::min ? MPI_MIN : MPI_MAX;
-}
+MPI_Op native(ReduceOp op) { return op == ReduceOp::sum ? MPI_SUM : op == ReduceOp::min ? MPI_MIN : MPI_MAX; }
 
 std::shared_ptr<Communicator::Native> adopt(MPI_Comm comm) {
   check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -76,9 +74,7 @@ MpiSession::MpiSession(int& argc, char**& argv) {
                 "MPI_THREAD_FUNNELED); use an MPI library built with thread support");
 }
 
-MpiSession::~MpiSession() {
-  MPI_Finalize();
-}
+MpiSession::~MpiSession() { MPI_Finalize(); }
 
 bool mpi_takes_threads() {
   int provided = MPI_THREAD_SINGLE;
@@ -114,16 +110,10 @@ Communicator::Communicator(std::shared_ptr<Native> native) : native_(std::move(n
   check_mpi(MPI_Comm_size(native_->comm, &size_), "MPI_Comm_size");
 }
 
-Communicator Communicator::world() {
-  return Communicator(duplicate_of(MPI_COMM_WORLD));
-}
-Communicator Communicator::self() {
-  return Communicator(duplicate_of(MPI_COMM_SELF));
-}
+Communicator Communicator::world() { return Communicator(duplicate_of(MPI_COMM_WORLD)); }
+Communicator Communicator::self() { return Communicator(duplicate_of(MPI_COMM_SELF)); }
 
-void Communicator::barrier() const {
-  check_mpi(MPI_Barrier(native_->comm), "MPI_Barrier");
-}
+void Communicator::barrier() const { check_mpi(MPI_Barrier(native_->comm), "MPI_Barrier"); }
 
 template <class T>
 void Communicator::all_reduce(std::span<T> values, ReduceOp op) const {
@@ -213,9 +203,7 @@ Communicator Communicator::split_by_host() const {
   return Communicator(adopt(part));
 }
 
-Communicator Communicator::duplicate() const {
-  return Communicator(duplicate_of(native_->comm));
-}
+Communicator Communicator::duplicate() const { return Communicator(duplicate_of(native_->comm)); }
 
 Error current_error() {
   try {

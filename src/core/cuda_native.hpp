@@ -11,15 +11,9 @@
 
 namespace isotherm::cuda {
 
-inline cudaStream_t native(Stream stream) {
-  return static_cast<cudaStream_t>(stream.native);
-}
-inline cudaEvent_t native(Event event) {
-  return static_cast<cudaEvent_t>(event.native);
-}
-inline cudaGraphExec_t native(Graph graph) {
-  return static_cast<cudaGraphExec_t>(graph.native);
-}
+inline cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.native); }
+inline cudaEvent_t native(Event event) { return static_cast<cudaEvent_t>(event.native); }
+inline cudaGraphExec_t native(Graph graph) { return static_cast<cudaGraphExec_t>(graph.native); }
 
 // "out of memory, cudaErrorMemoryAllocation"
 inline std::string error_text(cudaError_t code) {

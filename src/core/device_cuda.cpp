@@ -16,9 +16,7 @@ using cuda::error_text;
 using cuda::native;
 
 // 13000 -> "13.0"
-std::string version_text(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-}
+std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
 // As nvidia-smi -L prints it, and as CUDA_VISIBLE_DEVICES takes it. A MIG instance has its own UUID, and its
 // kind follows the name of its GPU: "NVIDIA H200 MIG 1g.18gb".

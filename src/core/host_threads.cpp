@@ -224,8 +224,6 @@ ThreadPlan plan_threads(const Communicator& host) {
   return plan_threads(cores, masks, host.rank(), std::getenv("OMP_NUM_THREADS"));
 }
 
-void use_threads(int threads) {
-  omp_set_num_threads(threads);
-}
+void use_threads(int threads) { omp_set_num_threads(threads); }
 
 }  // namespace isotherm

@@ -51,9 +51,7 @@ void note_stop_signals() {
   for (const StopSignal& signal : stop_signals) sigaction(signal.number, &action, nullptr);
 }
 
-int noted_stop_signal() {
-  return noted;
-}
+int noted_stop_signal() { return noted; }
 
 std::string signal_name(int signal) {
   for (const StopSignal& known : stop_signals)

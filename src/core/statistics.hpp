@@ -27,8 +27,6 @@ inline Quantiles quantiles(std::vector<double> values) {
   return {at(0.1), at(0.5), at(0.9)};
 }
 
-inline double median(std::vector<double> values) {
-  return quantiles(std::move(values)).median;
-}
+inline double median(std::vector<double> values) { return quantiles(std::move(values)).median; }
 
 }  // namespace isotherm

@@ -12,9 +12,7 @@ enum class Backend { host, cuda };
 ISOTHERM_WORDS(Backend, "cpu", "cuda");
 
 // Rows of a field are aligned to so many bytes: a CPU's cache line, a GPU's memory transaction.
-constexpr std::ptrdiff_t row_alignment(Backend backend) {
-  return backend == Backend::host ? 64 : 128;
-}
+constexpr std::ptrdiff_t row_alignment(Backend backend) { return backend == Backend::host ? 64 : 128; }
 
 // A queue of work in order. On the host work is executed at once and the handle is null.
 struct Stream {

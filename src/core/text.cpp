@@ -103,9 +103,7 @@ std::string watts_text(double watts) {
   return fmt::format("{:.6g} {}", watts / unit.size, unit.name);
 }
 
-std::string extent_text(Int3 extent) {
-  return fmt::format("{} x {} x {}", extent.x, extent.y, extent.z);
-}
+std::string extent_text(Int3 extent) { return fmt::format("{} x {} x {}", extent.x, extent.y, extent.z); }
 
 std::string plain_decimal(double value, int decimals) {
   constexpr int most_decimals = 15;
@@ -130,9 +128,7 @@ std::string escaped(std::string_view name) {
   return text;
 }
 
-std::string in_quotes(std::string_view name) {
-  return fmt::format("'{}'", escaped(name));
-}
+std::string in_quotes(std::string_view name) { return fmt::format("'{}'", escaped(name)); }
 
 std::string TextTable::text(int indent) const {
   // The number of columns of a UTF-8 text, found from the padding by fmt, which measures widths in columns.

@@ -43,8 +43,6 @@ TraceRange::TraceRange(Phase phase) {
   nvtxDomainRangePushEx(here.handle, &here.ranges[static_cast<std::size_t>(phase)]);
 }
 
-TraceRange::~TraceRange() {
-  nvtxDomainRangePop(domain().handle);
-}
+TraceRange::~TraceRange() { nvtxDomainRangePop(domain().handle); }
 
 }  // namespace isotherm

@@ -12,9 +12,7 @@ constexpr const char* axis_names = "xyz";
 // With this limit global indices, and the summed areas of three faces, stay within 63 bits.
 constexpr Index most_cells = Index{1} << 61;
 
-std::string product_text(Int3 n) {
-  return fmt::format("{}x{}x{}", n.x, n.y, n.z);
-}
+std::string product_text(Int3 n) { return fmt::format("{}x{}x{}", n.x, n.y, n.z); }
 
 void check_cells(Int3 cells) {
   Index product = 1;

@@ -32,9 +32,7 @@ Index messages(Int3 faces, int ghosts) {
   return (1 + faces.x) * (1 + faces.y) * (1 + faces.z) - 1;
 }
 
-double ceil_to(double n, double unit) {
-  return std::ceil(n / unit) * unit;
-}
+double ceil_to(double n, double unit) { return std::ceil(n / unit) * unit; }
 
 // Cells of whole tiles swept between two exchanges, ghosts included (solver/kernel_choice.hpp).
 double tiled_cells_of_period(Int3 extent, Int3 faces, int ghosts, const ExchangeWeights& w) {

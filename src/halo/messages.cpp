@@ -8,17 +8,11 @@
 namespace isotherm {
 namespace {
 
-int tag(Direction d) {
-  return (d[0] + 1) + 3 * (d[1] + 1) + 9 * (d[2] + 1);
-}
+int tag(Direction d) { return (d[0] + 1) + 3 * (d[1] + 1) + 9 * (d[2] + 1); }
 
-Direction opposite(Direction d) {
-  return {-d[0], -d[1], -d[2]};
-}
+Direction opposite(Direction d) { return {-d[0], -d[1], -d[2]}; }
 
-std::vector<Direction> directions(int ghosts) {
-  return ghosts == 1 ? face_directions() : all_directions();
-}
+std::vector<Direction> directions(int ghosts) { return ghosts == 1 ? face_directions() : all_directions(); }
 
 // The outer `ghosts` layers that the neighbour in direction `d` needs. Neighbours have the same extents along
 // other axes, so the two boxes of a message agree.
@@ -130,12 +124,8 @@ HaloMessage one_cell_of(const HaloMessage& message) {
   return cut;
 }
 
-int send_tag(const HaloMessage& message) {
-  return tag(message.direction);
-}
-int receive_tag(const HaloMessage& message) {
-  return tag(opposite(message.direction));
-}
+int send_tag(const HaloMessage& message) { return tag(message.direction); }
+int receive_tag(const HaloMessage& message) { return tag(opposite(message.direction)); }
 
 std::vector<int> peers_of(std::span<const HaloMessage> messages) {
   std::vector<int> peers;

@@ -4,9 +4,7 @@
 
 namespace isotherm {
 
-std::string why_no_peer_transport(const Device&) {
-  return "this build has no CUDA";
-}
+std::string why_no_peer_transport(const Device&) { return "this build has no CUDA"; }
 
 template <class T>
 TransportMaker<T> peer_transports(Device& device, const Communicator&) {

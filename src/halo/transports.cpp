@@ -7,9 +7,7 @@
 namespace isotherm {
 namespace {
 
-std::string anywhere(const Device&) {
-  return {};
-}
+std::string anywhere(const Device&) { return {}; }
 
 std::string why_no_mpi_device(const Device& device) {
   if (device.backend() == Backend::host) return "needs a GPU; host does the same here";

@@ -115,9 +115,7 @@ class Requests {
   std::vector<MPI_Status> statuses_;
 };
 
-std::byte* at(void* base, std::size_t offset) {
-  return static_cast<std::byte*>(base) + offset;
-}
+std::byte* at(void* base, std::size_t offset) { return static_cast<std::byte*>(base) + offset; }
 
 // MPI reads and writes the packed buffers directly: host memory, or a GPU's where MPI accepts it.
 // `is_staged`: through pinned host buffers. While a piece is on the network, the next is copied from the

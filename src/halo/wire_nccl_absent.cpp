@@ -4,9 +4,7 @@
 
 namespace isotherm {
 
-std::string why_no_nccl(const Device&) {
-  return "this build has no NCCL";
-}
+std::string why_no_nccl(const Device&) { return "this build has no NCCL"; }
 
 Wires open_nccl_wires(Device& device, const Communicator&) {
   throw Error(ExitCode::unavailable, why_no_nccl(device));

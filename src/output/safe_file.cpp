@@ -99,9 +99,7 @@ void sync_names(const std::string& folder) {
   entry.sync();
 }
 
-void remove_file(const std::string& path) noexcept {
-  ::unlink(path.c_str());
-}
+void remove_file(const std::string& path) noexcept { ::unlink(path.c_str()); }
 
 void write_file_atomically(const std::string& path, std::string_view bytes) {
   const std::string part = path + ".part";

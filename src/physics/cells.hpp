@@ -14,9 +14,7 @@
 
 namespace isotherm {
 
-inline double square(double x) {
-  return x * x;
-}
+inline double square(double x) { return x * x; }
 
 inline std::array<bool, 3> periodic_axes(const Config& config) {
   std::array<bool, 3> periodic{};

@@ -22,13 +22,9 @@
 namespace isotherm {
 
 // Ghost layers of the classes of cells: at least two, as coarser grids are made from the classes.
-inline int class_ghosts(const Config& config) {
-  return std::max(ghost_layers(config), 2);
-}
+inline int class_ghosts(const Config& config) { return std::max(ghost_layers(config), 2); }
 // The number of intermediate fields that a GPU needs between the sweeps of a launch.
-inline int fields_between(int most_sweeps) {
-  return std::clamp(most_sweeps - 1, 0, 2);
-}
+inline int fields_between(int most_sweeps) { return std::clamp(most_sweeps - 1, 0, 2); }
 inline Int3 extent_in_packs(Int3 extent, std::size_t cell_bytes) {
   return {ceil_div(extent.x, static_cast<Index>(16 / cell_bytes)), extent.y, extent.z};
 }

@@ -114,9 +114,7 @@ Spectrum spectrum_of(const Config& config, const Coefficients<double>& c) {
 }
 
 // Eigenvalues are below 2 (Gershgorin): magnitudes in a row sum to at most twice the divisor of a sweep.
-Spectrum spectrum_of_materials(const Config& config) {
-  return {config.lowest_eigenvalue.value_or(0), 2};
-}
+Spectrum spectrum_of_materials(const Config& config) { return {config.lowest_eigenvalue.value_or(0), 2}; }
 
 }  // namespace
 

@@ -17,9 +17,7 @@ double between(double lower, double upper, double weight) {
   return weight == 0 ? lower : lower + weight * (upper - lower);
 }
 
-constexpr int across(int corner, int axis) {
-  return corner ^ 1 << axis;
-}
+constexpr int across(int corner, int axis) { return corner ^ 1 << axis; }
 
 // The step along a cell's own gradient to the next centre, over the difference to the temperature of that
 // centre or, for a void, its ambient. Both fluxes to the face are equal. 1 within a material.

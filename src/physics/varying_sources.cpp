@@ -15,13 +15,9 @@ constexpr double sqrt2 = std::numbers::sqrt2;
 // A share of the cells: above it a field of sources costs less than sweeping boxes twice.
 constexpr double largest_share_in_boxes = 0.125;
 
-bool is_formula(const RegionValue& source) {
-  return source.shape == Shape::formula;
-}
+bool is_formula(const RegionValue& source) { return source.shape == Shape::formula; }
 
-int axis_of(AxisDirection direction) {
-  return static_cast<int>(direction) / 2;
-}
+int axis_of(AxisDirection direction) { return static_cast<int>(direction) / 2; }
 
 // A gaussian with these standard deviations and shares below and above the centre.
 SourceProfile bell(double centre, double below, double above, double share_below = 0.5) {

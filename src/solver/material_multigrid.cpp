@@ -30,9 +30,7 @@ int layers_of(const Decomposition& decomposition) {
 }
 
 // Do cells have a ground conductance (kernels/semicoarsening.hpp)?
-bool has_ground(const Config& config) {
-  return is_implicit(config) || has_void(material_classes(config));
-}
+bool has_ground(const Config& config) { return is_implicit(config) || has_void(material_classes(config)); }
 
 // A grid of the domain: conductances of faces, an error that starts at 0, halos, all in fp32
 // (kernels/semicoarsening.hpp); and its relation to the next finer grid. Work is queued on `compute`. The

@@ -32,9 +32,7 @@ double decay_of_cycle(const Spectrum& s, std::int64_t m) {
 }
 
 // Cycles do not help a problem with one eigenvalue, or with one that does not decay.
-bool has_range(const Spectrum& s) {
-  return s.lowest > 0 && s.lowest < s.highest;
-}
+bool has_range(const Spectrum& s) { return s.lowest > 0 && s.lowest < s.highest; }
 
 // For chebyshev.
 std::int64_t sweeps_of_cycle(const Config& config, const Spectrum& s) {
@@ -142,9 +140,7 @@ std::vector<double> rkl_weights(int stages, double dt) {
 }
 
 // c(s): the coefficient of (dt lambda)^2 in the polynomial; in the exponential it is 1/2.
-double rkl_curvature(int stages) {
-  return 0.25 - 0.5 / (stages * (stages + 1));
-}
+double rkl_curvature(int stages) { return 0.25 - 0.5 / (stages * (stages + 1)); }
 
 Method rkl_method(const Config& config, double dt) {
   const int whole = rkl_stages(config, dt), half = rkl_stages(config, dt / 2);

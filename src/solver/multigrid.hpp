@@ -69,8 +69,6 @@ std::size_t material_correction_bytes(const Config& config, const Decomposition&
 
 // Bytes of all coarse levels of a rank: fields, sources, and gathered cells.
 std::size_t coarse_bytes(const Config& config, const Decomposition& decomposition, int rank, Backend backend);
-inline std::size_t element_bytes(const Config& config) {
-  return config.precision == Precision::fp32 ? 4 : 8;
-}
+inline std::size_t element_bytes(const Config& config) { return config.precision == Precision::fp32 ? 4 : 8; }
 
 }  // namespace isotherm

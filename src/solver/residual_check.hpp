@@ -23,9 +23,7 @@
 namespace isotherm {
 
 // `value` over `first`; 0 where `first` is 0.
-inline double relative_residual(double first, double value) {
-  return first > 0 ? value / first : 0;
-}
+inline double relative_residual(double first, double value) { return first > 0 ? value / first : 0; }
 
 // The residual, K, at tolerance 1. Criterion error: an error of 1 K has a residual >= the lowest lambda.
 inline double tolerance_unit(const Config& config, double first) {

@@ -27,9 +27,7 @@ constexpr unsigned warp_size = 32;
 using Context = void* [5];
 
 // Not inlined: a function may not jump to a setjmp of its own.
-[[noreturn, gnu::noinline]] void jump_to(Context& context) {
-  __builtin_longjmp(context, 1);
-}
+[[noreturn, gnu::noinline]] void jump_to(Context& context) { __builtin_longjmp(context, 1); }
 
 // Opens when all expected threads have arrived; arrivals are a count or a mask. Waiting threads see the
 // generation change.
@@ -78,9 +76,7 @@ Context launcher;
 const std::function<void()>* job = nullptr;
 std::vector<std::max_align_t> dynamic_memory;
 
-Warp& own_warp() {
-  return warps[running->number / warp_size];
-}
+Warp& own_warp() { return warps[running->number / warp_size]; }
 
 void open(Barrier& barrier) {
   barrier.arrived = 0;
@@ -275,9 +271,7 @@ void warp_barrier(unsigned mask) {
   if (warp.barrier.generation == generation) wait(warp.barrier);
 }
 
-void yield() {
-  give_turn();
-}
+void yield() { give_turn(); }
 
 std::uint64_t exchange(unsigned mask, std::uint64_t mine, int from) {
   Warp& warp = own_warp();
@@ -288,8 +282,6 @@ std::uint64_t exchange(unsigned mask, std::uint64_t mine, int from) {
   return takes_part ? slots[from] : mine;
 }
 
-int lane() {
-  return static_cast<int>(running->number % warp_size);
-}
+int lane() { return static_cast<int>(running->number % warp_size); }
 
 }  // namespace emulation

@@ -96,9 +96,7 @@ ncclResult_t exchange(const std::vector<Operation>& operations) {
 const char* ncclGetErrorString(ncclResult_t result) {
   return result == ncclSuccess ? "no error" : result == ncclInvalidUsage ? "invalid usage" : "system error";
 }
-const char* ncclGetLastError(ncclComm_t) {
-  return "";
-}
+const char* ncclGetLastError(ncclComm_t) { return ""; }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   *id = {};
@@ -124,9 +122,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   return ncclSuccess;
 }
 
-ncclResult_t ncclGroupStart() {
-  return group.empty() ? ncclSuccess : ncclInvalidUsage;
-}
+ncclResult_t ncclGroupStart() { return group.empty() ? ncclSuccess : ncclInvalidUsage; }
 ncclResult_t ncclGroupEnd() {
   const std::vector<Operation> operations = std::exchange(group, {});
   if (operations.empty()) return ncclSuccess;
@@ -148,6 +144,4 @@ ncclResult_t ncclRecv(void* data, std::size_t count, ncclDataType_t, int peer, n
 }
 
 // The emulated GPU uses host memory, which every MPI accepts. This function replaces that of the MPI library.
-extern "C" int MPIX_Query_cuda_support() {
-  return 1;
-}
+extern "C" int MPIX_Query_cuda_support() { return 1; }

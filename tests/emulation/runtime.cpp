@@ -126,12 +126,8 @@ void emulation::queue(cudaStream_t stream, std::function<void()> work) {
 void emulation::queue_for_host(cudaStream_t stream, std::function<void()> work) {
   ::queue(stream, {std::move(work), true});
 }
-bool emulation::is_capturing() {
-  return capturing != nullptr;
-}
-void emulation::finish() {
-  device().wait_for_all();
-}
+bool emulation::is_capturing() { return capturing != nullptr; }
+void emulation::finish() { device().wait_for_all(); }
 cudaError_t emulation::result(cudaError_t code) {
   if (code != cudaSuccess) last_error = code;
   return code;
@@ -155,9 +151,7 @@ cudaError_t cudaDriverGetVersion(int* version) {
   *version = CUDART_VERSION;
   return cudaSuccess;
 }
-cudaError_t cudaRuntimeGetVersion(int* version) {
-  return cudaDriverGetVersion(version);
-}
+cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(version); }
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 1;
   return cudaSuccess;
@@ -166,9 +160,7 @@ cudaError_t cudaGetDevice(int* device) {
   *device = 0;
   return cudaSuccess;
 }
-cudaError_t cudaSetDevice(int device) {
-  return result(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
-}
+cudaError_t cudaSetDevice(int device) { return result(device == 0 ? cudaSuccess : cudaErrorInvalidDevice); }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device != 0) return result(cudaErrorInvalidDevice);
   *properties = {"emulated GPU", {}, 9, 0, 3, 0, 0, 0, emulation::total_memory};
@@ -218,9 +210,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete stream;
   return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t) {
-  return cudaDeviceSynchronize();
-}
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaDeviceSynchronize(); }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   if (event->capture && event->capture != capturing) return result(cudaErrorCapturedEvent);
   if (stream->capture && !event->capture) return result(cudaErrorStreamCaptureIsolation);
@@ -251,9 +241,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
   *exec = new EmulatedGraph(*graph);
   return cudaSuccess;
 }
-cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
-  return cudaSuccess;
-}
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   for (const EmulatedGraph::Piece& piece : exec->work) queue(stream, piece);
   return cudaSuccess;
@@ -262,9 +250,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   delete graph;
   return cudaSuccess;
 }
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
-  return cudaGraphDestroy(exec);
-}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) { return cudaGraphDestroy(exec); }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   *event = new EmulatedEvent{std::make_shared<std::chrono::steady_clock::time_point>()};
@@ -326,12 +312,8 @@ std::size_t freed_memory = 0;
 constexpr std::size_t most_freed_memory = std::size_t{128} << 20;
 std::size_t used_memory = 0;
 
-std::size_t round_up(std::size_t value, std::size_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-std::size_t page_bytes() {
-  return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
+std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
+std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
 bool map_file(Mapping& mapping, int file) {
   const std::size_t page = page_bytes();
@@ -361,9 +343,7 @@ void keep(const Mapping& mapping) {
   freed_memory += mapping.pages;
 }
 
-std::string file_name(std::uint64_t serial) {
-  return "emulated-device-memory-" + std::to_string(serial);
-}
+std::string file_name(std::uint64_t serial) { return "emulated-device-memory-" + std::to_string(serial); }
 bool is_file(const std::string& path, std::uint64_t serial) {
   char name[128] = "";
   return readlink(path.c_str(), name, sizeof(name) - 1) > 0 &&

@@ -172,9 +172,7 @@ struct KernelCase {
   }
   friend std::ostream& operator<<(std::ostream& out, const KernelCase& c) { return out << c.label(); }
 };
-inline std::string label_of(const testing::TestParamInfo<KernelCase>& info) {
-  return info.param.label();
-}
+inline std::string label_of(const testing::TestParamInfo<KernelCase>& info) { return info.param.label(); }
 
 // The kernel of a case; `table` is a callable that returns the registry of an instruction set.
 template <class Table>
@@ -229,9 +227,7 @@ std::vector<KernelCase> cases_of(const Registry& registry, Backend backend, cons
 
 // Instantiates the suite as Host/Suite.* and Cuda/Suite.*; `...`: the cases of `backend`.
 #define ON_EACH_BACKEND(Suite, ...)                                                                    \
-  inline std::vector<KernelCase> cases_of_##Suite(Backend backend) {                                   \
-    return __VA_ARGS__;                                                                                \
-  }                                                                                                    \
+  inline std::vector<KernelCase> cases_of_##Suite(Backend backend) { return __VA_ARGS__; }             \
   INSTANTIATE_TEST_SUITE_P(Host, Suite, testing::ValuesIn(cases_of_##Suite(Backend::host)), label_of); \
   INSTANTIATE_TEST_SUITE_P(Cuda, Suite, testing::ValuesIn(cases_of_##Suite(Backend::cuda)), label_of)
 
@@ -279,9 +275,7 @@ std::vector<int> tiles_of(const StencilKernel<T>& entry) {
 }
 
 // Tiny grids are tested in the first tile only, as all tiles run the same code and contain them whole.
-inline bool is_tiny(Int3 shape) {
-  return shape.product() < 100;
-}
+inline bool is_tiny(Int3 shape) { return shape.product() < 100; }
 
 class StencilTest : public OnDevice {
  protected:

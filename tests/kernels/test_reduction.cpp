@@ -255,9 +255,7 @@ LongAccumulator total(const std::vector<double>& values) {
   sum.normalise();
   return sum;
 }
-double sum_of(const std::vector<double>& values) {
-  return total(values).rounded();
-}
+double sum_of(const std::vector<double>& values) { return total(values).rounded(); }
 
 // The sum of all, rounded once, by non-overlapping partial sums (Shewchuk 1997; as Python's math.fsum). The
 // method is independent of the accumulator.

@@ -170,12 +170,8 @@ void expect_right_bandwidths(Device& device) {
   EXPECT_LT(bandwidth, 1e14);  // no memory is faster
 }
 
-TEST(Bandwidth, RowsMoveWhatTheySay) {
-  expect_right_bandwidths(*make_host_device());
-}
-TEST_F(CudaTest, BandwidthRowsMoveWhatTheySay) {
-  expect_right_bandwidths(*device);
-}
+TEST(Bandwidth, RowsMoveWhatTheySay) { expect_right_bandwidths(*make_host_device()); }
+TEST_F(CudaTest, BandwidthRowsMoveWhatTheySay) { expect_right_bandwidths(*device); }
 
 }  // namespace
 }  // namespace isotherm::test

@@ -31,9 +31,7 @@ namespace isotherm {
 inline int combinations = 0;  // count of the combinations of the current test
 // A slow device tests only every `nth` combination, and different ones for each deck unless their number is a
 // multiple of `nth`.
-inline bool left_out(const Device& device, int nth) {
-  return is_slow(device) && combinations++ % nth != 0;
-}
+inline bool left_out(const Device& device, int nth) { return is_slow(device) && combinations++ % nth != 0; }
 
 class BackendTest : public testing::TestWithParam<Backend> {
  protected:

@@ -287,9 +287,7 @@ ISOTHERM_ON_EACH_BACKEND(HaloGhosts);
 
 constexpr int exchanges = 12;  // each of four ranks is late at each of three points
 
-void be_late() {
-  std::this_thread::sleep_for(std::chrono::milliseconds(3));
-}
+void be_late() { std::this_thread::sleep_for(std::chrono::milliseconds(3)); }
 
 // `late(rank, exchange, place)`: whether a rank is late before start, between start and finish, or before the
 // ghosts are read.

@@ -40,12 +40,8 @@ TEST(NcclTransport, RefusesRanksThatShareAGpu) {
 
 // Which transport a pair of neighbours uses, with transports that fail in every possible way.
 
-std::string anywhere(const Device&) {
-  return {};
-}
-std::string nowhere(const Device&) {
-  return "not in this build";
-}
+std::string anywhere(const Device&) { return {}; }
+std::string nowhere(const Device&) { return "not in this build"; }
 
 // A working wire; tests override single functions.
 class HostWire : public Wire {

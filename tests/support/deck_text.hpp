@@ -62,9 +62,7 @@ inline void expect_problem(const std::string& deck, const std::string& expected,
   EXPECT_EQ(text.find("; ") == text.npos, expected.empty()) << "what to do instead: " << text;
   EXPECT_EQ(actual, code) << deck.substr(0, 400);
 }
-inline void expect_good(const std::string& deck) {
-  expect_problem(deck, "", ExitCode::done);
-}
+inline void expect_good(const std::string& deck) { expect_problem(deck, "", ExitCode::done); }
 
 inline std::string with_boundary(const std::string& boundary) {
   return base + "boundaries:\n  x_min: " + boundary + "\n";

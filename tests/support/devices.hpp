@@ -12,9 +12,7 @@ namespace isotherm {
 
 // The emulated GPU (tests/emulation) is a hundred times as slow as a CPU. The host plans exchanges and steps
 // for both backends, so tests skip cases here that a run on the host covers.
-inline bool is_slow(const Device& device) {
-  return device.info().name == "emulated GPU";
-}
+inline bool is_slow(const Device& device) { return device.info().name == "emulated GPU"; }
 
 // Forwards to another device, and reports when the host waits for it.
 class WatchedDevice : public Device {

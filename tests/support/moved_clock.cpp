@@ -28,23 +28,15 @@ std::int64_t own[2];
 std::int64_t* moved = own;
 std::int64_t shift = 0;  // offset of the monotonic clock at the start of the process
 
-std::int64_t nanoseconds(const timespec& t) {
-  return t.tv_sec * second + t.tv_nsec;
-}
-timespec as_time(std::int64_t nanoseconds) {
-  return {nanoseconds / second, nanoseconds % second};
-}
-std::int64_t by(Which clock) {
-  return __atomic_load_n(&moved[clock], __ATOMIC_RELAXED);
-}
+std::int64_t nanoseconds(const timespec& t) { return t.tv_sec * second + t.tv_nsec; }
+timespec as_time(std::int64_t nanoseconds) { return {nanoseconds / second, nanoseconds % second}; }
+std::int64_t by(Which clock) { return __atomic_load_n(&moved[clock], __ATOMIC_RELAXED); }
 std::int64_t machine_now() {
   timespec now{};
   ::syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
   return nanoseconds(now);
 }
-std::int64_t moved_now() {
-  return machine_now() + shift + by(monotonic);
-}
+std::int64_t moved_now() { return machine_now() + shift + by(monotonic); }
 
 __attribute__((constructor)) void read_environment() {
   const char* const text = std::getenv("ISOTHERM_CLOCK");

@@ -13,12 +13,8 @@
 namespace isotherm {
 
 // For messages.
-inline std::string text(Int3 n) {
-  return fmt::format("{}x{}x{}", n.x, n.y, n.z);
-}
-inline std::string text(Box box) {
-  return fmt::format("[{}, {})", text(box.lo), text(box.hi));
-}
+inline std::string text(Int3 n) { return fmt::format("{}x{}x{}", n.x, n.y, n.z); }
+inline std::string text(Box box) { return fmt::format("[{}, {})", text(box.lo), text(box.hi)); }
 
 // The prime factors of `ranks`, each on the axis with the fewest parts so far, z before y before x: 2 ->
 // 1x1x2, 6 -> 1x3x2, 8 -> 2x2x2.

@@ -28,9 +28,7 @@ using deck_text::problems;
 using deck_text::replaced;
 using deck_text::with_boundary;
 
-std::string with_cells(const std::string& cells) {
-  return replaced(base, "[8, 9, 10]", cells);
-}
+std::string with_cells(const std::string& cells) { return replaced(base, "[8, 9, 10]", cells); }
 
 TEST(ConfigReader, TakesPlainDecks) {
   expect_good(base);
@@ -343,9 +341,7 @@ TEST(ConfigTransport, IsAWordOfTheTableAndLeavesNoResultsWhereItMovesNothing) {
 std::vector<FieldPart> parts_of(const std::string& output) {
   return field_parts(parse(base + "output:\n  " + output + "\n"));
 }
-Box box_of(const std::string& output) {
-  return parts_of(output).at(0).box;
-}
+Box box_of(const std::string& output) { return parts_of(output).at(0).box; }
 
 TEST(Parts, ASliceIsThePlaneThatHoldsItsPosition) {
   const auto cell = [](const std::string& position) {

@@ -35,12 +35,8 @@ std::vector<int> cores(int first, int count) {
   std::iota(mask.begin(), mask.end(), first);
   return mask;
 }
-HostCores host(int online) {
-  return {online, cores(0, online), std::nullopt};
-}
-Masks same(int ranks, const std::vector<int>& mask) {
-  return Masks(static_cast<std::size_t>(ranks), mask);
-}
+HostCores host(int online) { return {online, cores(0, online), std::nullopt}; }
+Masks same(int ranks, const std::vector<int>& mask) { return Masks(static_cast<std::size_t>(ranks), mask); }
 
 // faults/test_environment.py tests further values of OMP_NUM_THREADS.
 TEST(HostThreads, RanksShareTheCoresThatTheyMayUse) {

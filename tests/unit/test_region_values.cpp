@@ -27,9 +27,7 @@ Config grid_of(Int3 cells, Vector3 spacing, Vector3 origin = {0, 0, 0}) {
   return {.name = "deck.yaml", .grid = {.cells = cells, .spacing = spacing, .origin = origin}};
 }
 
-Config grid(Int3 cells) {
-  return grid_of(cells, {0.1, 0.1, 0.1}, {1, 2, 3});
-}
+Config grid(Int3 cells) { return grid_of(cells, {0.1, 0.1, 0.1}, {1, 2, 3}); }
 
 RegionValue shape(Shape s, double value, RegionMode mode = RegionMode::set) {
   return {.shape = s, .mode = mode, .value = value};
@@ -403,9 +401,7 @@ std::array<bool, face_count> only(Face f) {
   return boundaries;
 }
 
-Box whole(const Config& config) {
-  return {{0, 0, 0}, config.grid.cells};
-}
+Box whole(const Config& config) { return {{0, 0, 0}, config.grid.cells}; }
 
 // T = A + B s, s metres from the boundary into the body, solves every kind of boundary exactly: the ghost
 // must be T(-h/2).

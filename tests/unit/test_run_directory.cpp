@@ -289,9 +289,7 @@ TEST(SafeFile, AFullDiskIsIoAndKeepsTheOldFile) {
 
 // The writer thread and its exceptions.
 
-void fail() {
-  throw std::runtime_error("the disk is full");
-}
+void fail() { throw std::runtime_error("the disk is full"); }
 
 TEST(FileThread, WritesInOrderBesideItsCaller) {
   FileThread files("");

@@ -288,9 +288,7 @@ double read(const Config& config, const Vector3& at, const Cells& field, double 
   return probe.value(config, cells, t);
 }
 
-double by_index(Int3 cell) {
-  return 300 + static_cast<double>(cell.x + 10 * cell.y + 100 * cell.z);
-}
+double by_index(Int3 cell) { return 300 + static_cast<double>(cell.x + 10 * cell.y + 100 * cell.z); }
 
 TEST(Probe, AtACentreItIsThatCells) {
   const Config config = config_of({4, 3, 2});

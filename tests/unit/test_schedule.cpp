@@ -373,9 +373,7 @@ TEST(TimeStep, AutoDividesTheTimesOfOutputs) {
 }
 
 // Warnings of a deck.
-std::vector<std::string> warnings(const std::string& text) {
-  return deck_text::parse(text).warnings;
-}
+std::vector<std::string> warnings(const std::string& text) { return deck_text::parse(text).warnings; }
 
 std::string deck(const std::string& boundary, const std::string& initial, const std::string& more = "") {
   return "grid: {cells: 10, lengths: 0.1}\nmaterial: {diffusivity: 1e-4, conductivity: 1}\nboundaries: "

@@ -41,9 +41,7 @@ __global__ void __launch_bounds__(block_threads)
   combine_pair<op>([values](Index i) { return values[i]; }, count, half, first, to);
 }
 
-constexpr Index half_of(Index count) {
-  return (count + 1) / 2;
-}
+constexpr Index half_of(Index count) { return (count + 1) / 2; }
 
 template <class T>
 void reduce(const ReductionArgs<T>& args, Stream stream) {

@@ -69,9 +69,7 @@ void set_up(HYPRE_StructSolver pfmg) {
 
 }  // namespace
 
-bool has_hypre() {
-  return library() != nullptr;
-}
+bool has_hypre() { return library() != nullptr; }
 
 HypreSolve solve_by_hypre(const Communicator& world, Box block, Equations equations, double tolerance) {
   constexpr HYPRE_Int most_cycles = 100;

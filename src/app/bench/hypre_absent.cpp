@@ -3,9 +3,7 @@
 
 namespace isotherm {
 
-bool has_hypre() {
-  return false;
-}
+bool has_hypre() { return false; }
 
 HypreSolve solve_by_hypre(const Communicator&, Box, Equations, double) {
   throw Error(ExitCode::internal, "this build has no hypre; please report it");

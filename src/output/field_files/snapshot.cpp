@@ -380,9 +380,7 @@ void SnapshotWriter::publish_series() {
   on_root(communicator_, [&] { series_->publish(); });
 }
 
-std::string SnapshotWriter::viewer_file() const {
-  return series_ ? series_->viewer_file() : "";
-}
+std::string SnapshotWriter::viewer_file() const { return series_ ? series_->viewer_file() : ""; }
 
 void SnapshotWriter::add_to(WritingRecord& record) const {
   record.files += written_.files;

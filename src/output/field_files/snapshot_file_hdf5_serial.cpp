@@ -3,17 +3,9 @@
 
 namespace isotherm {
 
-WayToWrite choose_way_to_write(const Communicator&, const std::string&) {
-  return {};
-}
-Hdf5List mpi_io_access(const Communicator&) {
-  return {};
-}
-Hdf5List mpi_io_transfer() {
-  return {};
-}
-std::string why_not_collective(hid_t) {
-  return {};
-}
+WayToWrite choose_way_to_write(const Communicator&, const std::string&) { return {}; }
+Hdf5List mpi_io_access(const Communicator&) { return {}; }
+Hdf5List mpi_io_transfer() { return {}; }
+std::string why_not_collective(hid_t) { return {}; }
 
 }  // namespace isotherm

@@ -170,9 +170,7 @@ std::uint64_t header_hash(const SnapshotHeader& header) {
   return XXH3_64bits(text.data(), text.size());
 }
 
-std::string fingerprint_text(std::uint64_t fingerprint) {
-  return fmt::format("{:#018x}", fingerprint);
-}
+std::string fingerprint_text(std::uint64_t fingerprint) { return fmt::format("{:#018x}", fingerprint); }
 
 void write_snapshot_header(hid_t file, const SnapshotHeader& header, bool text_writer,
                            const std::string& path) {

@@ -87,9 +87,7 @@ auto formatted(const char* place, fmt::string_view format, double factor = 1) {
 auto decimal(const char* place, double unit, int decimals) {
   return shown(place, [=](double value) { return plain_decimal(value / unit, decimals); });
 }
-auto duration(const char* place) {
-  return shown(place, signed_duration);
-}
+auto duration(const char* place) { return shown(place, signed_duration); }
 auto text(const char* key) {
   return
       [=](const Json& e) { return e.at(key).is_string() ? e.at(key).get<std::string>() : e.at(key).dump(); };

@@ -62,9 +62,7 @@ template <class Number>
 std::string text(Number value) {
   return std::isnan(value) ? "nan" : fmt::format("{}", value);  // the sign of a NaN has no meaning
 }
-std::string text(const std::optional<double>& value) {
-  return value ? text(*value) : "";
-}
+std::string text(const std::optional<double>& value) { return value ? text(*value) : ""; }
 
 // The one place that knows the columns of diagnostics: "," before each name or value, empty without `d`.
 std::string columns_of(const DiagnosticsPlan& plan, bool names, const std::optional<Diagnostics>& d = {}) {

@@ -47,18 +47,12 @@ using Json = nlohmann::ordered_json;
     NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(NLOHMANN_JSON_FROM, __VA_ARGS__)) \
   }
 
-inline void to_json(Json& json, const Int3& v) {
-  json = {v.x, v.y, v.z};
-}
-inline void from_json(const Json& json, Int3& v) {
-  v = {json.at(0), json.at(1), json.at(2)};
-}
+inline void to_json(Json& json, const Int3& v) { json = {v.x, v.y, v.z}; }
+inline void from_json(const Json& json, Int3& v) { v = {json.at(0), json.at(1), json.at(2)}; }
 
 // Stores an enum as its word.
 template <class Enum>
-requires(!words_of<Enum>.empty()) void to_json(Json& json, Enum value) {
-  json = word(value);
-}
+requires(!words_of<Enum>.empty()) void to_json(Json& json, Enum value) { json = word(value); }
 template <class Enum>
 requires(!words_of<Enum>.empty()) void from_json(const Json& json, Enum& value) {
   const auto text = json.get<std::string>();
@@ -135,9 +129,7 @@ template <class T>
 Described or_null(const T& value) {
   return described(std::optional(value));
 }
-inline Described one_of(const Json& words, const Json& value) {
-  return {value, {{"enum", words}}};
-}
+inline Described one_of(const Json& words, const Json& value) { return {value, {{"enum", words}}}; }
 
 struct DescribedKey {
   template <class T>

@@ -46,9 +46,7 @@ std::string figures_of(const std::vector<const HaloLink*>& links) {
                      1e6 * time, bytes / time / 1e9, 1e6 * median(latencies));
 }
 
-std::optional<double> if_measured(double value) {
-  return value > 0 ? std::optional(value) : std::nullopt;
-}
+std::optional<double> if_measured(double value) { return value > 0 ? std::optional(value) : std::nullopt; }
 
 std::optional<double> percent(const std::optional<double>& share) {
   return share ? std::optional(100 * *share) : std::nullopt;
@@ -87,9 +85,7 @@ constexpr std::array profiled{Phase::setup,      Phase::interior,    Phase::exte
                               Phase::reduction,  Phase::diagnostics, Phase::output,   Phase::other,
                               Phase::loop,       Phase::total};
 
-double swept(const PhaseTimes& p) {
-  return p[Phase::interior] + p[Phase::exterior] + p[Phase::sweep];
-}
+double swept(const PhaseTimes& p) { return p[Phase::interior] + p[Phase::exterior] + p[Phase::sweep]; }
 
 // The ranks that are shown; of many, the slowest first.
 std::vector<std::size_t> shown(const std::vector<PhaseTimes>& profiles) {
@@ -479,9 +475,7 @@ static std::string watts(double value) {
 }
 
 // Records of earlier versions have none.
-static Json voids_of(const Json& heat) {
-  return heat.value("voids_W", Json::array());
-}
+static Json voids_of(const Json& heat) { return heat.value("voids_W", Json::array()); }
 
 // If no heat flows, the balance is the rounding of the stored heat, which is no share of any flow.
 static std::string balance_text(const Json& heat) {
@@ -763,9 +757,7 @@ static Described whole(const RunRecord& r) {
         "places of numbers that are null because JSON has none for them"}});
 }
 
-std::string to_json(const RunRecord& record) {
-  return file_text(whole(record).value);
-}
+std::string to_json(const RunRecord& record) { return file_text(whole(record).value); }
 
 std::string run_schema() {
   Json schema = {
