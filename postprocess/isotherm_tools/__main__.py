@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import isotherm_tools
-from isotherm_tools.program import IO, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure
+from isotherm_tools.program import IO, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure, failing
 
 PACKAGES = {"numpy": "numpy", "h5py": "h5py", "matplotlib": "matplotlib", "PIL": "pillow"}
 # Subcommands that need none of these packages, and start without loading them.
@@ -63,14 +63,13 @@ def say(result):
         data = text.encode(encoding, "surrogateescape")
     except UnicodeEncodeError:  # "us" if the encoding has no "µ"
         data = text.replace("µ", "u").encode(encoding, "replace")
-    try:
-        stdout.flush()
-        stdout.buffer.write(data)
-        stdout.buffer.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())  # else the interpreter reports an error at its exit
-    except OSError as error:
-        raise Failure(IO, f"standard output cannot be written ({error.strerror}); check where it goes") from error
+    with failing(OSError, IO, lambda error: f"standard output cannot be written ({error.strerror}); check where it goes"):
+        try:
+            stdout.flush()
+            stdout.buffer.write(data)
+            stdout.buffer.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())  # else the interpreter reports an error at its exit
 
 
 if __name__ == "__main__":

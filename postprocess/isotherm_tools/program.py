@@ -120,14 +120,10 @@ LATER = {
 def read_record(path, schemas, noun, hint):
     """Reads the object in the file. `schemas`: one, or several; `noun`: its name for the user; `hint`: how to get one."""
     schemas = (schemas,) if isinstance(schemas, str) else schemas
-    try:
+    with failing(ValueError, DATA, lambda error: f"{path} is no JSON ({error})"), \
+            failing(OSError, FILE_MISSING, lambda error: f"{path} cannot be read ({error.strerror})"), \
+            failing(FileNotFoundError, FILE_MISSING, lambda _: f"{path} does not exist; {hint}"):
         content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise Failure(FILE_MISSING, f"{path} does not exist; {hint}") from error
-    except OSError as error:
-        raise Failure(FILE_MISSING, f"{path} cannot be read ({error.strerror})") from error
-    except ValueError as error:
-        raise Failure(DATA, f"{path} is no JSON ({error})") from error
     schema = content.get("schema") if isinstance(content, dict) else None
     if schema not in schemas:
         raise Failure(DATA, f"{path} is no {noun} of isotherm (its schema is not {' or '.join(schemas)})")
@@ -174,11 +170,8 @@ def write(stream, text):
 
 def say(text, needed=False):
     """Prints to stdout. A reader that closes the pipe harms no file and ends no study; `needed`: the text is all that was requested."""
-    try:
+    with failing(OSError, IO, lambda _: "standard output cannot be written; check where it goes") if needed else suppress(OSError):
         write(1, text)
-    except OSError as error:
-        if needed:
-            raise Failure(IO, "standard output cannot be written; check where it goes") from error
 
 
 def cannot_write(path, error, code=CANNOT_CREATE, remedy="check the folder and its free space"):
@@ -233,13 +226,10 @@ def add_subcommand(subcommands, name, action, text, directory="RUN_DIRECTORY",
 def number_from(least, most=math.inf, kind=int, unit=1):
     """The type of a numeric option; the result is multiplied by `unit`."""
     def parse(text):
-        try:
-            value = kind(text)
-        except ValueError:
-            value = math.nan
-        if not least <= value <= most:
-            what = f"number from {least} to {most}" if most < math.inf else \
-                f"{'whole ' if kind is int else ''}number from {least} on"
-            raise argparse.ArgumentTypeError(f"'{text}' is no {what}")
-        return value * unit
+        with suppress(ValueError):
+            if least <= kind(text) <= most:
+                return kind(text) * unit
+        what = f"number from {least} to {most}" if most < math.inf else \
+            f"{'whole ' if kind is int else ''}number from {least} on"
+        raise argparse.ArgumentTypeError(f"'{text}' is no {what}")
     return parse

@@ -76,8 +76,7 @@ class Run:
         places = {}
         for remark in self.probes.remarks:
             name, _, place = remark.rpartition(":")
-            why = f"{self.path}/probes.csv does not say where its probes are ({remark})"
-            with failing(ValueError, DATA, lambda _, why=why: why):
+            with failing(ValueError, DATA, lambda _, remark=remark: f"{self.path}/probes.csv does not say where its probes are ({remark})"):
                 x, y, z = map(float, place.removesuffix(" m").split())
             places[name] = (x, y, z)
         return places
@@ -148,12 +147,9 @@ class Table(dict):
 
 
 def open_hdf5(path):
-    try:
+    with failing(OSError, DATA, lambda error: f"{path} cannot be read as HDF5 ({' '.join(str(error).split())})"), \
+            failing(FileNotFoundError, FILE_MISSING, lambda _: f"{path} does not exist"):
         return h5py.File(path, "r")
-    except FileNotFoundError as error:
-        raise Failure(FILE_MISSING, f"{path} does not exist") from error
-    except OSError as error:
-        raise Failure(DATA, f"{path} cannot be read as HDF5 ({' '.join(str(error).split())})") from error
 
 
 def kind_of(path):
