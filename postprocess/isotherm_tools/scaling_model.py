@@ -129,17 +129,14 @@ def shares(method, machine, layout):
 
 def share_of(place, method, machine, layout):
     block = tuple(n // p + (i < n % p) for n, p, i in zip(layout.cells, layout.parts, place))
-    sides = [0, 0, 0]
+    sides = tuple((i > 0 or around) + (i < p - 1 or around) if p > 1 else 0
+                  for i, p, around in zip(place, layout.parts, layout.periodic))
     cells = Counter()  # by neighbour: a rank on two sides gets one message
     for direction in FACES if method.halo_width == 1 else ALL:
         there = [i + step for i, step in zip(place, direction)]
-        if not all(0 <= i < parts or periodic for i, parts, periodic in zip(there, layout.parts, layout.periodic)):
-            continue  # beyond a boundary
         neighbour = tuple(i % parts for i, parts in zip(there, layout.parts))  # through periodic sides too
-        if neighbour == place:
-            continue
-        if direction in FACES:
-            sides[[bool(step) for step in direction].index(True)] += 1
-        cells[neighbour] += math.prod(method.halo_width if step else n for n, step in zip(block, direction))
+        inside = all(0 <= i < parts or periodic for i, parts, periodic in zip(there, layout.parts, layout.periodic))
+        if inside and neighbour != place:
+            cells[neighbour] += math.prod(method.halo_width if step else n for n, step in zip(block, direction))
     wires = [INSIDE if machine.host(there, layout.parts) == machine.host(place, layout.parts) else BETWEEN for there in cells]
-    return Share(block, tuple(sides), tuple(sorted(zip(wires, cells.values()))))
+    return Share(block, sides, tuple(sorted(zip(wires, cells.values()))))

@@ -24,17 +24,12 @@ def human_bytes(count):
 def human_duration(seconds):
     if not 0 <= seconds < float("inf"):
         return "unknown"
-    for limit, form in ((1e-300, "0 s"), (0.9995e-3, f"{seconds * 1e6:.3g} us"), (0.9995, f"{seconds * 1e3:.3g} ms"),
-                        (9.995, f"{seconds:.2f} s"), (59.95, f"{seconds:.1f} s")):
-        if seconds < limit:
-            return form
-    if seconds > 1e15:
-        return "for ever"
     whole = int(seconds + 0.5)
     minutes, hours = whole // 60, whole // 3600
-    if minutes < 60:
-        return f"{minutes} min {whole % 60:02} s"
-    return f"{hours} h {minutes % 60:02} min" if hours < 24 else f"{hours // 24} d {hours % 24:02} h"
+    forms = ((1e-300, "0 s"), (0.9995e-3, f"{seconds * 1e6:.3g} us"), (0.9995, f"{seconds * 1e3:.3g} ms"),
+             (9.995, f"{seconds:.2f} s"), (59.95, f"{seconds:.1f} s"), (3599.5, f"{minutes} min {whole % 60:02} s"),
+             (86399.5, f"{hours} h {minutes % 60:02} min"), (1e15, f"{hours // 24} d {hours % 24:02} h"))
+    return next((form for limit, form in forms if seconds < limit), "for ever")
 
 
 def grouped(number):
