@@ -165,10 +165,8 @@ class Runner:
 
     def __init__(self, deck, jobs, retry, lock=None):
         self.deck, self.jobs, self.lock = deck, max(1, jobs), lock
-        statuses = state.case_statuses(deck, deck.cases)
-        self.queue = deque(Job(i, deck.cases[i]) for i, status in enumerate(statuses) if status.is_due(retry))
-        self.finished = sum(status.is_finished for status in statuses)
-        self.failed_before = len(statuses) - self.finished - len(self.queue)
+        due, self.before = state.due_cases(deck, retry, "starts")
+        self.queue = deque(Job(number, deck.cases[number]) for number in due)
         self.progress = Progress(sum(job.case.work for job in self.queue), len(self.queue), self.jobs)
         self.running, self.stopped_by = [], 0
 
@@ -177,9 +175,7 @@ class Runner:
         self.signals = StopSignals()
         # A child that ends wakes this process in sigtimedwait.
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
-        before = f", {self.finished} finished before" if self.finished else ""
-        before += f", {self.failed_before} failed before (--retry starts them again)" if self.failed_before else ""
-        self.progress.say(f"{counted(len(self.deck.cases), 'case')}{before}, {len(self.queue)} to run")
+        self.progress.say(f"{self.before}, {len(self.queue)} to run")
         try:
             while self.queue or self.running:
                 self.pass_on_signal()
@@ -226,8 +222,7 @@ class Runner:
             if status.is_finished:
                 self.tell(job.case, status, "", 0)
                 continue
-            if not status.has_checkpoint or status.state == "changed":
-                job.resumes = False
+            job.resumes = job.resumes and status.has_checkpoint and status.state != "changed"
             self.start(job, status.has_files)
 
     def start(self, job, has_files):

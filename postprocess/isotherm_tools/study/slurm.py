@@ -23,15 +23,11 @@ ADVICE = "run isotherm where Slurm's programs are, or study without --slurm"
 
 
 def read_template(path):
-    try:
-        text = (Path(path) if path else OWN_TEMPLATE).read_text(encoding="utf-8")
-        why = "" if text else "it is empty"
-    except OSError as error:
-        why = error.strerror
-    if why:
-        raise Failure(FILE_MISSING, f"study.slurm.template: {in_quotes(path)} cannot be read ({why}); name a copy of "
-                                    "inputs/study.sbatch")
-    return text
+    with failing(OSError, FILE_MISSING, lambda error: f"study.slurm.template: {in_quotes(path)} cannot be read ({error.strerror}); "
+                 "name a copy of inputs/study.sbatch"):
+        if text := (Path(path) if path else OWN_TEMPLATE).read_text(encoding="utf-8"):
+            return text
+        raise OSError(None, "it is empty")
 
 
 def fill(path, text, values):
@@ -49,8 +45,7 @@ def fill(path, text, values):
         return values[name]
 
     filled = re.sub("@([a-z_]+)@", value, text)  # other uses of @ are no placeholders: an address, "${cases[@]}"
-    missing = ", ".join(f"'@{name}@'" for name in needed if name not in used)
-    if missing:
+    if missing := ", ".join(f"'@{name}@'" for name in needed if name not in used):
         raise Failure(DATA, f"{path}: has no {missing} (what stands there decides what a task runs); add it as in "
                             "inputs/study.sbatch")
     return filled
@@ -68,39 +63,29 @@ class Submission:
     """`options`: of isotherm study; `jobs` of them is the number of tasks at once, 0: no limit."""
 
     def __init__(self, deck, options):
-        self.deck, self.jobs, self.retry, limit = deck, options.jobs, options.retry, options.limit
+        self.deck, cases, limit = deck, deck.cases, options.limit
         self.folder = Path(os.path.normpath(deck.directory.absolute()))
         if re.search(r"[\x00- \"'\\%#]", str(self.folder)):
             raise Failure(CANNOT_CREATE, f"cannot use {in_quotes(self.folder)} as the directory of a study with --slurm (a blank, quote, "
                                          "'%' or '#' means something else to sbatch); choose another with output.directory=...")
         self.template = read_template(deck.sections["template"])
-        due = self.find_due()
-        self.due = len(due)
-        self.words = shell_words([deck.program.path, "study", deck.path, *deck.overrides, *(["--limit", limit] if limit else [])])
-        self.arrays = self.make_arrays(due)  # all, before the first is submitted, so that a wrong template is rejected
-        self.collecting = self.script("collect", 1, f"{self.words} --collect", {1: None}) if due else None
-
-    def find_due(self):
-        """The cases to submit: those that are due and not already in the queue."""
-        statuses = state.case_statuses(self.deck, self.deck.cases)
-        due = [number for number, status in enumerate(statuses) if status.is_due(self.retry)]
-        self.finished = sum(status.is_finished for status in statuses)
-        self.failed = len(statuses) - len(due) - self.finished
-        submitted = {number: task for number in due if (task := read_submission(self.deck.cases[number]).get("task"))}
+        due, before = state.due_cases(deck, options.retry, "submits")
+        submitted = {number: task for number in due if (task := read_submission(cases[number]).get("task"))}
         # This user's tasks that wait or run, such as "123_4".
         queued = set(ask("squeue", f"--user={os.getuid()}", "--array", "--noheader",
                          "--format=%F_%K").split()) if submitted else set()
         left = [number for number in due if submitted.get(number) not in queued]
-        self.queued = len(due) - len(left)
-        return left
-
-    def make_arrays(self, due):
-        words = self.words + ("" if self.deck.launcher else f" {shell_words([LAUNCHER])}") + (" --retry" if self.retry else "")
-        command = f"{words} --case \"${{cases[SLURM_ARRAY_TASK_ID]}}\""
-        cases, arrays = self.deck.cases, groups(due, lambda number: (self.deck.cases[number].ranks, number // MOST_TASKS))
-        return [self.script(f"ranks_{ranks}" + (f"_part_{part + 1}" if part else ""), ranks, command,
-                            {number % MOST_TASKS + 1: cases[number] for number in numbers}, self.jobs)
-                for (ranks, part), numbers in sorted(arrays.items())]
+        self.due, self.queued = len(left), len(due) - len(left)
+        self.summary = before + (f", {self.queued} in the queue" if self.queued else "") + f", {self.due} to submit\n"
+        words = shell_words([deck.program.path, "study", deck.path, *deck.overrides, *(["--limit", limit] if limit else [])])
+        command = words + ("" if deck.launcher else f" {shell_words([LAUNCHER])}") + (" --retry" if options.retry else "")
+        command += " --case \"${cases[SLURM_ARRAY_TASK_ID]}\""
+        arrays = groups(left, lambda number: (cases[number].ranks, number // MOST_TASKS))
+        # All, before the first is submitted, so that a wrong template is rejected.
+        self.arrays = [self.script(f"ranks_{ranks}" + (f"_part_{part + 1}" if part else ""), ranks, command,
+                                   {number % MOST_TASKS + 1: cases[number] for number in numbers}, options.jobs)
+                       for (ranks, part), numbers in sorted(arrays.items())]
+        self.collecting = self.script("collect", 1, f"{words} --collect", {1: None}) if left else None
 
     def script(self, what, ranks, command, tasks, at_once=0):
         """`ranks`: of each task, as the cases of an array share one request of resources; `tasks`: ascending, with their cases, None:
@@ -113,23 +98,16 @@ class Submission:
         return SimpleNamespace(file=str(self.deck.directory / f"study_{what}.sbatch"), ranks=ranks, tasks=tasks,
                                text=fill(self.deck.sections["template"], self.template, values))
 
-    def summary(self):
-        text = counted(len(self.deck.cases), "case")
-        for count, what in ((self.finished, "finished before"), (self.failed, "failed before (--retry submits them again)"),
-                            (self.queued, "in the queue")):
-            text += f", {count} {what}" if count else ""
-        return f"{text}, {self.due} to submit\n"
-
     def dry_run_text(self):
         """The scripts that would be submitted, and how; submits and writes nothing."""
-        text = self.summary() + "".join(f"\n==> {script.file} <==\n{script.text}" for script in self.arrays)
+        text = self.summary + "".join(f"\n==> {script.file} <==\n{script.text}" for script in self.arrays)
         if self.due:
             text += f"\n==> {self.collecting.file}, when they have ended <==\n{self.collecting.text}"
         return text
 
     def submit(self):
         """Writes scripts to the study's existing directory and submits them. False: no case is due, and none is in the queue."""
-        say(self.summary())
+        say(self.summary)
         if not self.due:
             return self.queued > 0
         signals, jobs = StopSignals(), "afterany"
@@ -156,10 +134,9 @@ class Submission:
         """Submits a script and returns the job's number. `options` precede the script."""
         write_text(script.file, script.text)
         answer = ask("sbatch", "--parsable", *options, script.file)
-        job = re.match(r"\d+(?=[;\n]|$)", answer)  # "123;cluster"
-        if not job:
-            raise Failure(UNAVAILABLE, f"sbatch answered '{printable(answer)}', no job's number; submit {in_quotes(script.file)} by hand")
-        return job[0]
+        if job := re.match(r"\d+(?=[;\n]|$)", answer):  # "123;cluster"
+            return job[0]
+        raise Failure(UNAVAILABLE, f"sbatch answered '{printable(answer)}', no job's number; submit {in_quotes(script.file)} by hand")
 
 
 def ask(*words):
@@ -185,6 +162,5 @@ def check_unchanged_since_submission(deck):
     submission = read_submission(case)
     if not (job and task) or submission.get("task") != f"{job}_{task}":
         return
-    found = state.changes_since(deck, case, submission.get("deck", ""), submission.get("ranks", 1))
-    if found:
+    if found := state.changes_since(deck, case, submission.get("deck", ""), submission.get("ranks", 1)):
         raise Failure(DATA, f"case {case.name}: is not what was submitted as {job}_{task} ({', '.join(found)}); submit it again")

@@ -17,7 +17,7 @@ from datetime import datetime, timezone
 from glob import escape
 
 from isotherm_tools.program import CANNOT_CREATE, DATA, VERSIONS, Failure, cannot_write, failing, with_new_names, write_text
-from isotherm_tools.text import escaped, in_quotes, shortened
+from isotherm_tools.text import counted, escaped, in_quotes, shortened
 
 DONE, NOT_CONVERGED, INTERNAL, STOPPED, DIVERGED = 0, 10, 70, 75, 76
 FINISHED = ("done", "not converged")
@@ -51,12 +51,11 @@ def text_or_empty(path):
 def read_json(path, known=None):
     """The object in the file; empty if there is no file or no object. Rejects a record newer than this program: the state of its case
     is unknown, and must not cause a new run."""
-    content = None
-    with suppress(ValueError):
+    try:
         content = json.loads(text_or_empty(path))
-    if not isinstance(content, dict):
+        version = content.get("schema_version")
+    except (ValueError, AttributeError):
         return {}
-    version = content.get("schema_version")
     if known and isinstance(version, int) and version > known:
         raise Failure(DATA, f"{in_quotes(path)} has schema version {version}, and this isotherm knows them to {known}; use "
                             "the one that wrote it, or a newer one")
@@ -75,6 +74,16 @@ def case_statuses(deck, cases):
         seen.append((case, run, record, text_or_empty(case.folder / "deck.yaml") or typed(record, "deck", str, "")))
     deck.changes([(before, case.deck) for case, _, _, before in seen if before])
     return [judge(deck, *each) for each in seen]
+
+
+def due_cases(deck, retry, starts):
+    """The numbers of the cases that are due, and a text such as "3 cases, 1 finished before". `starts`: what --retry does."""
+    statuses = case_statuses(deck, deck.cases)
+    due = [number for number, status in enumerate(statuses) if status.is_due(retry)]
+    finished = sum(status.is_finished for status in statuses)
+    failed = len(statuses) - len(due) - finished
+    return due, (counted(len(statuses), "case") + (f", {finished} finished before" if finished else "")
+                 + (f", {failed} failed before (--retry {starts} them again)" if failed else ""))
 
 
 def judge(deck, case, run, record, before):
@@ -115,9 +124,6 @@ def check_unchanged(deck):
                for case, status in zip(deck.cases, case_statuses(deck, deck.cases)) if status.state == "changed"]
     if changed and not deck.overwrite:
         raise Failure(CANNOT_CREATE, "\n".join(shortened(changed, 5, " cases")))
-
-
-# Files
 
 
 def write_json(path, content):
