@@ -32,10 +32,9 @@ def parse(words):
     top.add_argument("--limit", type=number_from(1, 100000), default=0, metavar="N", help="the most cases (default: study.limit)")
     top.add_argument("--force", action="store_true", help="take the study's directory though another seems to write there")
     # What isotherm check says of a deck of several cases, and its options for one case.
-    top.add_argument("--check", action="store_true", help=argparse.SUPPRESS)
     for name in ("--ranks", "--gpu-memory"):
         top.add_argument(name, help=argparse.SUPPRESS)
-    for name in ("--resolved", "--ranks-table"):
+    for name in ("--check", "--resolved", "--ranks-table"):
         top.add_argument(name, action="store_true", help=argparse.SUPPRESS)
     options = top.parse_intermixed_args(words)
     alone = [name for name in ("case", "collect", "slurm", "dry_run") if getattr(options, name)]
@@ -46,107 +45,101 @@ def parse(words):
 
 def main(words):
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # default handling until cases run
-    return Command(words, parse(words)).run()
-
-
-class Command:
-    def __init__(self, words, options):
-        self.options, starter = options, program.Program()
-        self.asked = (starter, options.deck, options.overrides, starter.positions(words, options.overrides))
-
-    def run(self):
-        options = self.options
-        if options.check:
-            return self.check()
-        deck = self.load("" if options.collect else "another" if options.slurm else "this", options.dry_run and not options.slurm)
-        if deck.scaling and options.jobs > 1 and not options.slurm:
-            program.warn(f"--jobs {options.jobs}: cases that run at once share this host, and so their times do")
-        if options.case:
-            check_unchanged_since_submission(deck)
-        elif options.dry_run:
-            text = Submission(deck, options).dry_run_text() if options.slurm else dry_run_text(deck, options.retry)
-            program.say(text, needed=True)
-            return state.DONE
-        state.check_unchanged(deck)
-        state.make_folder(deck.directory, "cannot use {folder} as the study's directory ({why}); choose another with output.directory=...")
-        if options.case:
-            # One task of many that run at once: it uses only the case's lock and writes only the case's files.
-            stopped_by = Runner(deck, options.jobs, options.retry).run()
-            return self.conclude(deck, Collection(deck), stopped_by)
-        with state.DirectoryLock(deck.directory, options.force) as lock:
-            if lock.warning:
-                program.warn(lock.warning)
-            if options.slurm and Submission(deck, options).submit():
-                return state.DONE
-            stopped_by = 0 if options.collect or options.slurm else Runner(deck, options.jobs, options.retry, lock).run()
-            collection = Collection(deck)
-            for name in deck.sections["report"]:
-                if "." in name and collection.finished and all(row.get(name) is None for row in collection.rows):
-                    program.warn(f"study.report: no run.json has a value at '{printable(name)}'; look for its path in one, or remove it")
-            program.write_text(deck.directory / "study.csv", collection.csv)
-            state.write_json(deck.directory / "study.json", collection.record)
-            program.say(f"\n{collection.table}\n{collection.finished} of {counted(len(deck.cases), 'case')} finished; all columns in "
-                        f"{in_quotes(deck.directory / 'study.csv')}, all records in study.json next to it\n")
-            return self.conclude(deck, collection, stopped_by)
-
-    def load(self, host, plan=False):
-        """`host`: where the cases are to run; empty: nowhere."""
-        deck = StudyDeck(*self.asked, self.options.limit, host, plan)
-        if name := self.options.case:
-            names = [case.name for case in deck.cases]
-            if name not in names:
-                raise Failure(COMMAND_LINE, f"--case {printable(name)}: the study has no case of this name; "
-                                            + meant(name, names, "see isotherm study --dry-run"))
-            deck.cases = [case for case in deck.cases if case.name == name]
-        if host:
-            deck.check_cases()
-        for warning in deck.warnings:
-            program.warn(warning)
-        return deck
-
-    def check(self):
-        """Prints a line for each case. If a launcher started several ranks, only one prints."""
-        deck = StudyDeck(*self.asked, None, "either", plan=True)
-        deck.check_cases()
-        if program.launched_rank() > 0:
-            return state.DONE
-        text = f"study           {counted(len(deck.cases), 'case')} in {deck.directory}\n"
-        if scaling := deck.scaling:
-            unit = "ranks" if scaling["unit"] == "ranks" else "GPUs with a rank each"
-            text += (f"scaling         {scaling['kind']}, on {', '.join(map(str, scaling['counts']))} {unit}, "
-                     f"{counted(scaling['repeats'], 'run')} of each\n")
-        text += aligned("lrrrrrl", plan_rows(deck, state.case_statuses(deck, deck.cases)), 2)
-        program.say(text + "".join(f"warning: {warning}\n" for warning in deck.warnings), needed=True)
+    options, starter = parse(words), program.Program()
+    asked = starter, options.deck, options.overrides, starter.positions(words, options.overrides)
+    if options.check:
+        return check(asked)
+    deck = load(asked, options)
+    if deck.scaling and options.jobs > 1 and not options.slurm:
+        program.warn(f"--jobs {options.jobs}: cases that run at once share this host, and so their times do")
+    if options.case:
+        check_unchanged_since_submission(deck)
+    elif options.dry_run:
+        text = Submission(deck, options).dry_run_text() if options.slurm else dry_run_text(deck, options.retry)
+        program.say(text, needed=True)
         return state.DONE
+    state.check_unchanged(deck)
+    state.make_folder(deck.directory, "cannot use {folder} as the study's directory ({why}); choose another with output.directory=...")
+    if options.case:
+        # One task of many that run at once: it uses only the case's lock and writes only the case's files.
+        stopped_by = Runner(deck, options.jobs, options.retry).run()
+        return conclude(options, deck, Collection(deck), stopped_by)
+    with state.DirectoryLock(deck.directory, options.force) as lock:
+        if lock.warning:
+            program.warn(lock.warning)
+        if options.slurm and Submission(deck, options).submit():
+            return state.DONE
+        stopped_by = 0 if options.collect or options.slurm else Runner(deck, options.jobs, options.retry, lock).run()
+        collection = Collection(deck)
+        for name in deck.sections["report"]:
+            if "." in name and collection.finished and all(row.get(name) is None for row in collection.rows):
+                program.warn(f"study.report: no run.json has a value at '{printable(name)}'; look for its path in one, or remove it")
+        program.write_text(deck.directory / "study.csv", collection.csv)
+        state.write_json(deck.directory / "study.json", collection.record)
+        program.say(f"\n{collection.table}\n{collection.finished} of {counted(len(deck.cases), 'case')} finished; all columns in "
+                    f"{in_quotes(deck.directory / 'study.csv')}, all records in study.json next to it\n")
+        return conclude(options, deck, collection, stopped_by)
 
-    def words(self):
-        """The command line that resumes the study."""
-        options = self.options
-        words = ["isotherm", "study", options.deck, *options.overrides, *(["--jobs", options.jobs] if options.jobs else []),
-                 *(["--limit", options.limit] if options.limit else []), *(["--slurm"] if options.slurm else [])]
-        return shell_words(words + (["--case", options.case] if options.case else []))
 
-    def conclude(self, deck, collection, stopped_by):
-        """Returns the exit code, or raises a failure that says what to do about the results of the cases."""
-        cases = counted(len(deck.cases), "case")
-        # Without more time they never make one.
-        no_step = [case["name"] for case in collection.cases if value_at(case["run"], "continuation.stopped_by") == "the wall time"
-                   and not value_at(case["run"], "performance.sweeps")]
-        why = f" (no time for a step: {', '.join(shortened(no_step, 3))}; give more solver.walltime)" if no_step else ""
-        finished = f"{collection.finished} of {cases} finished{why}; resume with: {self.words()}"
-        if stopped_by:
-            raise Failure(state.STOPPED, f"stopped by {signal_name(stopped_by)} with {finished}")
-        if collection.failed:
-            where = "see case.json and stderr.txt in its folder" if self.options.case else "see state and message in study.csv"
-            rest = [case["name"] for case in collection.cases if case["state"] not in (*state.FINISHED, "failed")]
-            others = f", unfinished: {', '.join(shortened(rest, 3))}{why}; resume and" if rest else ";"
-            raise Failure(collection.exit_code, f"{collection.failed} of {cases} failed ({where}){others} start again what failed with: "
-                                                f"{self.words()} --retry")
-        if collection.exit_code == state.STOPPED:
-            raise Failure(state.STOPPED, finished)
-        if collection.disagreement:
-            raise Failure(state.DIVERGED, f"{collection.disagreement}; see kernel, transport and fingerprint of each in study.csv")
-        return collection.exit_code
+def load(asked, options):
+    host = "" if options.collect else "another" if options.slurm else "this"  # where the cases are to run; empty: nowhere
+    deck = StudyDeck(*asked, options.limit, host, plan=options.dry_run and not options.slurm)
+    if name := options.case:
+        names = [case.name for case in deck.cases]
+        if name not in names:
+            raise Failure(COMMAND_LINE, f"--case {printable(name)}: the study has no case of this name; "
+                                        + meant(name, names, "see isotherm study --dry-run"))
+        deck.cases = [case for case in deck.cases if case.name == name]
+    if host:
+        deck.check_cases()
+    for warning in deck.warnings:
+        program.warn(warning)
+    return deck
+
+
+def check(asked):
+    """Prints a line for each case. If a launcher started several ranks, only one prints."""
+    deck = StudyDeck(*asked, None, "either", plan=True)
+    deck.check_cases()
+    if program.launched_rank() > 0:
+        return state.DONE
+    text = f"study           {counted(len(deck.cases), 'case')} in {deck.directory}\n"
+    if scaling := deck.scaling:
+        unit = "ranks" if scaling["unit"] == "ranks" else "GPUs with a rank each"
+        text += (f"scaling         {scaling['kind']}, on {', '.join(map(str, scaling['counts']))} {unit}, "
+                 f"{counted(scaling['repeats'], 'run')} of each\n")
+    text += aligned("lrrrrrl", plan_rows(deck, state.case_statuses(deck, deck.cases)), 2)
+    program.say(text + "".join(f"warning: {warning}\n" for warning in deck.warnings), needed=True)
+    return state.DONE
+
+
+def resuming(options):
+    """The command line that resumes the study."""
+    given = [word for name in ("jobs", "limit", "case") if (value := getattr(options, name)) for word in (f"--{name}", value)]
+    return shell_words(["isotherm", "study", options.deck, *options.overrides, *given, *(["--slurm"] if options.slurm else [])])
+
+
+def conclude(options, deck, collection, stopped_by):
+    """Returns the exit code, or raises a failure that says what to do about the results of the cases."""
+    cases = counted(len(deck.cases), "case")
+    # Without more time they never make one.
+    no_step = [case["name"] for case in collection.cases if value_at(case["run"], "continuation.stopped_by") == "the wall time"
+               and not value_at(case["run"], "performance.sweeps")]
+    why = f" (no time for a step: {', '.join(shortened(no_step, 3))}; give more solver.walltime)" if no_step else ""
+    finished = f"{collection.finished} of {cases} finished{why}; resume with: {resuming(options)}"
+    if stopped_by:
+        raise Failure(state.STOPPED, f"stopped by {signal_name(stopped_by)} with {finished}")
+    if collection.failed:
+        where = "see case.json and stderr.txt in its folder" if options.case else "see state and message in study.csv"
+        rest = [case["name"] for case in collection.cases if case["state"] not in (*state.FINISHED, "failed")]
+        others = f", unfinished: {', '.join(shortened(rest, 3))}{why}; resume and" if rest else ";"
+        raise Failure(collection.exit_code, f"{collection.failed} of {cases} failed ({where}){others} start again what failed with: "
+                                            f"{resuming(options)} --retry")
+    if collection.exit_code == state.STOPPED:
+        raise Failure(state.STOPPED, finished)
+    if collection.disagreement:
+        raise Failure(state.DIVERGED, f"{collection.disagreement}; see kernel, transport and fingerprint of each in study.csv")
+    return collection.exit_code
 
 
 def plan_rows(deck, statuses):
@@ -159,9 +152,8 @@ def plan_rows(deck, statuses):
 def dry_run_text(deck, retry):
     """The text of a dry run with times, for which it measures the copy bandwidth of this host; starts no case, writes no file."""
     statuses = state.case_statuses(deck, deck.cases)
-    cells = {}  # of the first case of each backend: the size of the arrays of the copy
-    for case in deck.cases:
-        cells.setdefault(case.plan["backend"], prod(case.plan["cells"]))
+    # Of the first case of each backend: the size of the arrays of the copy.
+    cells = {case.plan["backend"]: prod(case.plan["cells"]) for case in reversed(deck.cases)}
     answers = deck.ask([{"bandwidth": backend, "bytes": 8 * count} for backend, count in cells.items()])
     bandwidths = {backend: program.raise_error(answer)["bytes_per_s"] for backend, answer in zip(cells, answers)}
     times = {case.name: case.plan["traffic_bytes"] / bandwidths[case.plan["backend"]]
