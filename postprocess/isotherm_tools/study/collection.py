@@ -6,7 +6,7 @@ smallest count has no time, both are missing: no other count replaces it."""
 
 import csv
 import math
-import re
+from contextlib import suppress
 from types import SimpleNamespace
 
 from isotherm_tools.study import state
@@ -86,7 +86,10 @@ class Collection:
     def add(self, case, status):
         # Results of an earlier deck are not those of this case.
         run = {} if status.state == "changed" else state.run_record(case)
-        row = last_diagnostics(case.folder / "history.csv") if run else {}
+        # The numbers of the last line of history.csv that has diagnostics.
+        lines = state.text_or_empty(case.folder / "history.csv").splitlines() if run else []
+        last = [line for line in csv.DictReader(lines, restkey="", restval="") if line.get("max_K")][-1:]
+        row = {name: value for line in last for name, cell in line.items() if name and (value := as_number(cell)) is not None}
         texts = {key: case.value_text(key) for key in self.deck.varied}
         settings = {key: text if as_number(text) is None else as_number(text) for key, text in texts.items()}
         known = {"ranks": case.ranks, "state": status.state, "exit_code": status.exit_code, "message": status.message or None}
@@ -122,24 +125,14 @@ class Collection:
         return text + "".join("\n" + scaling_text(self.deck.scaling["kind"], series.label, series) for series in self.series)
 
 
-def last_diagnostics(path):
-    """The numbers of the last line of history.csv that has diagnostics."""
-    lines = list(csv.DictReader(state.text_or_empty(path).splitlines(), restkey="", restval=""))
-    last = next((line for line in reversed(lines) if line.get("max_K")), {})
-    return {name: value for name, cell in last.items() if name and (value := as_number(cell)) is not None}
-
-
 def value_at(run, path):
     """The value at a path such as "performance.step_s"; None if there is none, or no single value."""
     at = run
-    for part in path.split("."):
-        if isinstance(at, dict) and part in at:
-            at = at[part]
-        elif isinstance(at, list) and re.fullmatch(r"\d+", part) and int(part) < len(at):
-            at = at[int(part)]
-        else:
-            return None
-    return None if isinstance(at, (dict, list)) else at
+    with suppress(KeyError, TypeError):  # of what is not there, and of a value that has no parts
+        for part in path.split("."):
+            at = ({str(i): item for i, item in enumerate(at)} if isinstance(at, list) else at)[part]
+        return None if isinstance(at, (dict, list)) else at
+    return None
 
 
 def plain(value):

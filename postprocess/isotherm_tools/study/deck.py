@@ -150,7 +150,17 @@ class Expansion:
         self.taken = {}  # key -> the path of its map, its place
         self.varied = {}  # keys in the order of the deck
         self.cases = []
-        axes, excluded = self.read_axes(), self.maps(sections["exclude"], "study.exclude")
+        counts = self.counts() if self.scaling else []  # first: no other axis may set the ranks too
+        axes = self.lists(sections["matrix"], "study.matrix") + self.zip(sections["zip"], "study.zip")
+        if maps := self.maps(sections["list"], "study.list"):
+            axes.append([self.entry(each, f"study.list.{i}", "study.list") for i, each in enumerate(maps)])
+        if self.scaling and sections["ranks"]:
+            problems.add("study.ranks", "says what scaling says too; keep one")
+        if self.repeats > 1:
+            self.varied["run"] = None
+            axes.insert(0, [{"run": number_node(run, [0, 1, 1])} for run in range(1, self.repeats + 1)])
+        axes += [counts] if self.scaling else []
+        excluded = self.maps(sections["exclude"], "study.exclude")
         varied = [*self.varied, *(["name"] if is_given(sections["list"]) else [])]
         for i, key in [(i, key) for i, entry in enumerate(excluded) for key in entry["keys"]
                        if varied and key["name"] not in varied]:
@@ -159,20 +169,6 @@ class Expansion:
             problems.add("study", "has no cases; add matrix, zip or list, or a section scaling")
         if not problems.lines:
             self.expand(axes, excluded)
-
-    def read_axes(self):
-        """Reads counts first: no other axis may set the ranks too."""
-        sections = self.sections
-        counts = self.counts() if self.scaling else []
-        axes = self.lists(sections["matrix"], "study.matrix") + self.zip(sections["zip"], "study.zip")
-        if maps := self.maps(sections["list"], "study.list"):
-            axes.append([self.entry(each, f"study.list.{i}", "study.list") for i, each in enumerate(maps)])
-        if self.scaling and sections["ranks"]:
-            self.problems.add("study.ranks", "says what scaling says too; keep one")
-        if self.repeats > 1:
-            self.varied["run"] = None
-            axes.insert(0, [{"run": number_node(run, [0, 1, 1])} for run in range(1, self.repeats + 1)])
-        return axes + ([counts] if self.scaling else [])
 
     def expand(self, axes, excluded):
         count = prod(map(len, axes))
@@ -227,12 +223,11 @@ class Expansion:
             if not values["items"]:
                 self.problems.add(at, "the list is empty (it would leave no case); write a value, or remove the key", values["at"])
                 continue
-            seen = []
-            for i, value in enumerate(values["items"]):
-                if value["same"] in seen and not may_repeat:
+            same = [value["same"] for value in values["items"]]
+            for i, value in enumerate([] if may_repeat else values["items"]):
+                if same.index(value["same"]) < i:
                     self.problems.add(f"{at}.{i}", f"{printable(value['yaml'])} stands twice; keep one", value["at"])
                     break
-                seen.append(value["same"])
             axes.append([{key["name"]: value} for value in values["items"]])
         return axes
 
@@ -254,12 +249,9 @@ class Expansion:
                 self.problems.add(f"{at}.{name}", f"stands twice (first on line {seen[name][1]}); keep one", key["at"])
                 continue
             seen[name] = key["at"]
-            if name == "name":
-                if value.get("text"):
-                    settings[name] = value
-                else:
-                    self.problems.unlike(f"{at}.name", value, "a word", "name: thin")
-            elif self.may_give(key, at, path):
+            if name == "name" and not value.get("text"):
+                self.problems.unlike(f"{at}.name", value, "a word", "name: thin")
+            elif name == "name" or self.may_give(key, at, path):
                 settings[name] = value
         return settings
 
