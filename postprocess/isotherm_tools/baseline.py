@@ -74,9 +74,8 @@ def figures_of(content):
     figures = {name: Figure(each["value"], each["unit"], each["better"]) for name, each in content["figures_of_merit"].items()}
     if figures or content["schema"] != "isotherm-run" or content["exit_code"] not in RIGHT:
         return figures
-    values = [(content.get(section) or {}).get(key) for _, section, key, *_ in PLACES]
-    return {name: Figure(factor * value, unit, better)
-            for value, (name, _, _, factor, unit, better) in zip(values, PLACES) if value is not None}
+    return {name: Figure(factor * value, unit, better) for name, section, key, factor, unit, better in PLACES
+            if (value := (content.get(section) or {}).get(key)) is not None}
 
 
 def bench_figures(entries):

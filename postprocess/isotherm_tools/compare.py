@@ -70,9 +70,8 @@ AXES = [
 
 def parse_axes(text):
     """The axes named in a text such as "kernel,tile", in the order of AXES."""
-    names = [name for name in text.split(",") if name] if text else []
-    known = [axis.name for axis in AXES]
-    for name in names:
+    names, known = text.split(","), [axis.name for axis in AXES]
+    for name in filter(None, names):
         if name not in known:
             raise Failure(COMMAND_LINE, f"isotherm: compare: --axes: there is no axis {in_quotes(name)}; use some of {', '.join(known)}")
     return [axis for axis in AXES if axis.name in names]
@@ -284,15 +283,13 @@ class Measurement:
         """Runs an entry longer if its first pass took less than the time per combination. A wrong answer has no speed."""
         counts = {entry.name: min(MOST_SAMPLES, math.ceil(self.seconds / (self.size * entry.median)))
                   for entry in entries if entry.verdict == "same"}
-        again = [entry for entry in entries if counts.get(entry.name, 0) > LEAST_SAMPLES]
-        if not again:
-            return
-        say("times:\n")
-        first_runs = [entry.run for entry in again]
-        self.run(again, [counts[entry.name] for entry in again])
-        for entry, run in zip(again, first_runs):  # in the longer run these belong to another sweep
-            if entry.run:
-                entry.run.update({key: run[key] for key in ("fingerprint", "residual")})
+        if again := [entry for entry in entries if counts.get(entry.name, 0) > LEAST_SAMPLES]:
+            say("times:\n")
+            first_runs = [entry.run for entry in again]
+            self.run(again, [counts[entry.name] for entry in again])
+            for entry, run in zip(again, first_runs):  # in the longer run these belong to another sweep
+                if entry.run:
+                    entry.run.update({key: run[key] for key in ("fingerprint", "residual")})
 
     def difference(self, first, entry):
         """Describes where the bits differ; empty if they are equal."""
@@ -468,82 +465,72 @@ def main(words):
                  "isotherm compare where you may write"):
         work = Path(tempfile.mkdtemp(prefix="isotherm-compare-", dir="."))  # in the current folder, which all hosts of a job can access
     try:
-        return Comparison(words, options, named, work).run(earlier)
-    except KeyboardInterrupt as stop:
-        raise Failure(STOPPED_BY_CTRL_C, "stopped by Ctrl-C; nothing is kept of this comparison") from stop
+        with failing(KeyboardInterrupt, STOPPED_BY_CTRL_C, lambda _: "stopped by Ctrl-C; nothing is kept of this comparison"):
+            return compare(words, options, named, earlier, work)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
-class Comparison:
-    def __init__(self, words, options, named, work):
-        self.words, self.options = words, options
-        starter, path = Program(), options.deck
-        if options.source:  # the deck within that file
-            path = str(work / "deck.yaml")
-            Path(path).write_bytes(starter.output("info", options.source, "--deck"))
-        deck = path, options.overrides, starter.positions(words, options.overrides)
-        if "error" not in starter.ask(*deck, [{"sections": True}])[0]:
-            raise Failure(DATA, f"{path}: the deck is of several cases, not of one run; isotherm study runs them, and compare a deck "
-                                "without study and scaling")
-        self.job = Job(starter, deck, options.ranks, named)
-        self.plan = Plan(self.job, options.limit)
-        self.measurement = Measurement(self.job, options.launcher, work, options.sweeps, options.seconds)
+def compare(words, options, named, earlier, work):
+    starter, path = Program(), options.deck
+    if options.source:  # the deck within that file
+        path = str(work / "deck.yaml")
+        Path(path).write_bytes(starter.output("info", options.source, "--deck"))
+    deck = path, options.overrides, starter.positions(words, options.overrides)
+    if "error" not in starter.ask(*deck, [{"sections": True}])[0]:
+        raise Failure(DATA, f"{path}: the deck is of several cases, not of one run; isotherm study runs them, and compare a deck "
+                            "without study and scaling")
+    job = Job(starter, deck, options.ranks, named)
+    plan = Plan(job, options.limit)
+    measurement, entries = Measurement(job, options.launcher, work, options.sweeps, options.seconds), plan.entries
+    if earlier:  # the devices of the ranks are not known before their first run
+        if earlier.schema != "isotherm-compare":
+            raise Failure(DATA, f"{in_quotes(earlier.path)} is of no comparison; name what isotherm compare --json has written")
+        now = f"{extent_text(job.base['cells'])} {job.base['precision']} on {counted(job.ranks, 'rank')}"
+        if not earlier.subject.startswith(f"{now} ("):
+            baseline.check_subject(earlier, now)
+    cells = job.base["plan"]["cells"]
+    axes = " x ".join(axis.name for axis in plan.axes) or "what the deck names"
+    say(f"isotherm {job.listed['version']}, compare {escaped(job.path)} on {counted(job.ranks, 'rank')}\n"
+        f"  {extent_text(cells)} = {grouped(math.prod(cells))} cells\n  {counted(len(entries), 'combination')} of {axes}\n")
+    measured = job.base["measured"]
+    if measured != {key: job.base[key] for key in measured}:
+        say(f"  measures sweeps of {measured['method']} in {measured['precision']}; the deck has {job.base['method']} in "
+            f"{job.base['precision']}\n")
+    if plan.left:
+        say(f"  left to the deck, as they would be too many: {', '.join(axis.name for axis in plan.left)}; see --axes and --limit\n")
+    reference = measurement.first_pass(entries)
+    if not reference:
+        raise Failure(entries[0].code, f"compare: no combination could be run; the first: {escaped(entries[0].note)}")
+    measurement.second_pass(entries)
+    rank(entries)
+    near = sum(entry.within_noise for entry in entries)
+    head = f"no single fastest ({counted(near, 'other')} within noise of the first); the first" if near else "the fastest"
+    text = f"\n{table(plan, entries, reference)}\n{head}: {run_words(options, entries[0])}\n"
+    verdict = None
+    if earlier:
+        baseline.check_subject(earlier, baseline.grid_subject(reference.run))
+        verdict = baseline.Verdict(earlier, figures_of_merit(entries), options.tolerance)
+    say(text + (verdict.text() if verdict else ""))
+    if options.json:
+        line = shell_words(["isotherm", "compare", *words])
+        state.write_json(options.json, record(plan, measurement, entries, reference, verdict, line))
+    if options.keep:
+        say(keep(options.keep, job, measurement, entries))
+    if wrong := sum(entry.verdict == "differs" for entry in entries):
+        raise Failure(state.DIVERGED, f"compare: {wrong} of {counted(len(entries), 'combination')} have other bits than "
+                                      f"'{reference.name}' (the table says where); do not use them, and report this")
+    if verdict:
+        verdict.raise_if_worse()
+    return state.DONE
 
-    def run(self, earlier):
-        options, job, plan, measurement = self.options, self.job, self.plan, self.measurement
-        entries = plan.entries
-        if earlier:  # the devices of the ranks are not known before their first run
-            if earlier.schema != "isotherm-compare":
-                raise Failure(DATA, f"{in_quotes(earlier.path)} is of no comparison; name what isotherm compare --json has written")
-            now = f"{extent_text(job.base['cells'])} {job.base['precision']} on {counted(job.ranks, 'rank')}"
-            if not earlier.subject.startswith(f"{now} ("):
-                baseline.check_subject(earlier, now)
-        cells = job.base["plan"]["cells"]
-        axes = " x ".join(axis.name for axis in plan.axes) or "what the deck names"
-        say(f"isotherm {job.listed['version']}, compare {escaped(job.path)} on {counted(job.ranks, 'rank')}\n"
-            f"  {extent_text(cells)} = {grouped(math.prod(cells))} cells\n  {counted(len(entries), 'combination')} of {axes}\n")
-        measured = job.base["measured"]
-        if measured != {key: job.base[key] for key in measured}:
-            say(f"  measures sweeps of {measured['method']} in {measured['precision']}; the deck has {job.base['method']} in "
-                f"{job.base['precision']}\n")
-        if plan.left:
-            say(f"  left to the deck, as they would be too many: {', '.join(axis.name for axis in plan.left)}; see --axes and --limit\n")
-        reference = measurement.first_pass(entries)
-        if not reference:
-            first = entries[0]
-            raise Failure(first.code, f"compare: no combination could be run; the first: {escaped(first.note)}")
-        measurement.second_pass(entries)
-        rank(entries)
-        near = sum(entry.within_noise for entry in entries)
-        head = f"no single fastest ({counted(near, 'other')} within noise of the first); the first" if near else \
-            "the fastest"
-        text = f"\n{table(plan, entries, reference)}\n{head}: {self.run_words(entries[0])}\n"
-        verdict = None
-        if earlier:
-            baseline.check_subject(earlier, baseline.grid_subject(reference.run))
-            verdict = baseline.Verdict(earlier, figures_of_merit(entries), options.tolerance)
-        say(text + (verdict.text() if verdict else ""))
-        if options.json:
-            line = shell_words(["isotherm", "compare", *self.words])
-            state.write_json(options.json, record(plan, measurement, entries, reference, verdict, line))
-        if options.keep:
-            say(keep(options.keep, job, measurement, entries))
-        wrong = sum(entry.verdict == "differs" for entry in entries)
-        if wrong:
-            raise Failure(state.DIVERGED, f"compare: {wrong} of {counted(len(entries), 'combination')} have other bits than "
-                                          f"'{reference.name}' (the table says where); do not use them, and report this")
-        if verdict:
-            verdict.raise_if_worse()
-        return state.DONE
 
-    def run_words(self, entry):
-        """The command line of a run of that combination. Its settings replace overrides of the same keys."""
-        options, settings = self.options, entry.settings
-        overrides = [each for each in options.overrides if each.split("=")[0] not in settings]
-        launcher = f"{options.launcher.replace('{ranks}', str(options.ranks))} " if options.ranks > 1 else ""
-        return launcher + shell_words(["isotherm", "run", *(["--from", options.source] if options.source else [options.deck]),
-                                       *overrides, *(f"{key}={word}" for key, word in settings.items())])
+def run_words(options, entry):
+    """The command line of a run of that combination. Its settings replace overrides of the same keys."""
+    overrides = [each for each in options.overrides if each.split("=")[0] not in entry.settings]
+    launcher = f"{options.launcher.replace('{ranks}', str(options.ranks))} " if options.ranks > 1 else ""
+    return launcher + shell_words(["isotherm", "run", *(["--from", options.source] if options.source else [options.deck]),
+                                   *overrides, *(f"{key}={word}" for key, word in entry.settings.items())])
 
 
 def rank(entries):
