@@ -2,6 +2,7 @@
 was measured at the same time, as a roofline, and over the sweeps per launch."""
 
 import math
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -142,9 +143,8 @@ def draw_ladder(panel, ladder, subject):
                ecolor="0.4", height=0.7)
     for which, colour in (("copy", figures.LIMIT), ("read", figures.LESS))[: 2 if subject == "reduction" else 1]:
         # A tick across each bar: the rate of a kernel that moves its least bytes at this bandwidth.
-        known = [(variant.limits[which], place - 0.45, place + 0.45) for place, variant in enumerate(variants)
-                 if which in variant.limits]
-        if known:
+        if known := [(variant.limits[which], place - 0.45, place + 0.45) for place, variant in enumerate(variants)
+                     if which in variant.limits]:
             panel.vlines(*zip(*known), color=colour, linewidth=2, label=f"{which} bandwidth measured with it")
     for place, variant in enumerate(variants):
         panel.annotate(figure_text(variant, end), (1.01, place), xycoords=("axes fraction", "data"), va="center", fontsize=figures.SMALL)
@@ -170,8 +170,7 @@ def roofline_figure(record):
     arithmetic, for devices with known peaks. A number at a point is its sweeps per launch."""
     figure, panel = pyplot.subplots(layout="constrained")
     peaks = {ladder.precision: peak for ladder in record.ladders if (peak := PEAKS.get(record.device, {}).get(ladder.precision))}
-    copies = [variant.copy for variant in record.variants if variant.copy]
-    if copies:
+    if copies := [variant.copy for variant in record.variants if variant.copy]:
         intensities = [variant.intensity for variant in record.variants]
         middle = float(np.median(copies))
         highest = max(peaks.values(), default=0) * 1e9 / middle  # the intensity from which no kernel is limited by memory
@@ -203,8 +202,10 @@ def roofline_figure(record):
     panel.grid()
     panel.set_title(f"roofline of bench stencil on {record.device}", loc="left")
     entries = [line for line in panel.get_lines() if not line.get_label().startswith("_")]
-    entries += [dot(marker, "0.3", "full", label) for label, marker in markers.items()]
-    entries += [dot("o", figures.PRECISIONS[ladder.precision], fills[ladder.title], ladder.title) for ladder in record.ladders]
+    dot = partial(Line2D, [], [], linestyle="none", markersize=7)
+    entries += [dot(marker=marker, color="0.3", label=label) for label, marker in markers.items()]
+    entries += [dot(marker="o", color=figures.PRECISIONS[ladder.precision], fillstyle=fills[ladder.title], label=ladder.title)
+                for ladder in record.ladders]
     figure.set_size_inches(figures.WIDTH, 4.4 + 0.2 * math.ceil(len(entries) / 2))
     panel.legend(handles=entries, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.13))
     return figure
@@ -215,20 +216,16 @@ def dealt_out(looks, names):
     return {name: looks[number % len(looks)] for number, name in enumerate(dict.fromkeys(names))}
 
 
-def dot(marker, colour, fill, label):
-    return Line2D([], [], linestyle="none", marker=marker, color=colour, fillstyle=fill, markersize=7, label=label)
-
-
 def time_block_figure(record):
     """A panel for each precision: points per second, with two limits from the copy bandwidth measured with them: for one sweep per pass
     over memory, which no kernel of single sweeps exceeds (only the fastest of them is drawn), and for as many sweeps per pass as the
     kernel takes."""
-    precisions = list(dict.fromkeys(ladder.precision for ladder in record.ladders))
-    figure, panels = pyplot.subplots(len(precisions), squeeze=False, figsize=(figures.WIDTH, 4.6 * len(precisions)), layout="constrained")
+    by_precision = groups(record.ladders, lambda ladder: ladder.precision)
+    figure, panels = pyplot.subplots(len(by_precision), squeeze=False, figsize=(figures.WIDTH, 4.6 * len(by_precision)),
+                                     layout="constrained")
     figure.suptitle(f"temporal blocking on {record.device}", x=0.01, ha="left")
     markers = dealt_out(MARKERS, [variant.kernel for variant in record.variants])
-    for panel, precision in zip(panels.flat, precisions):
-        ladders = [ladder for ladder in record.ladders if ladder.precision == precision]
+    for panel, (precision, ladders) in zip(panels.flat, by_precision.items()):
         for ladder, line in zip(ladders, LINES * len(ladders)):
             best = sorted(ladder.of_best_tiles().variants, key=lambda variant: variant.time_block)  # of each time block
             kernels = groups(best, lambda variant: variant.kernel)
@@ -239,24 +236,16 @@ def time_block_figure(record):
                 panel.plot([each.time_block for each in variants], [each.rate for each in variants], line,
                            marker=markers[kernel], color=figures.PRECISIONS[precision] if variants[-1].time_block > 1 else figures.LESS,
                            label=f"{kernel}, {extent_text(ladder.cells)}")
-        draw_copy_bandwidths(panel, [variant for ladder in ladders for variant in ladder.variants if variant.copy])
+        if known := [variant for ladder in ladders for variant in ladder.variants if variant.copy]:
+            # The rate of sweeps that move their least bytes at the mean copy bandwidth. The rising line ends near the highest rate.
+            one = sum(variant.limits["copy"] / variant.time_block for variant in known) / len(known)
+            end = min(max(variant.time_block for variant in known), max(1.0, 1.25 * panel.dataLim.ymax / one))
+            panel.axhline(one, color=figures.LIMIT, label="copy bandwidth, one sweep per pass")
+            panel.plot([1, end], [one, one * end], color=figures.LESS, label="copy bandwidth, so many sweeps per pass")
         panel.set_ylim(bottom=0)
         panel.xaxis.get_major_locator().set_params(integer=True)
-        panel.set_xlabel("sweeps per launch")
+        panel.set(xlabel="sweeps per launch", ylabel="GPts/s")
         panel.grid(axis="y")
-        panel.set_ylabel("GPts/s")
         panel.legend(loc="upper left", bbox_to_anchor=(0, -0.16))
         panel.set_title(precision, loc="left")
     return figure
-
-
-def draw_copy_bandwidths(panel, variants):
-    """The rate of sweeps that move their least bytes at the mean copy bandwidth. The rising line ends near the highest measured
-    value."""
-    if not variants:
-        return
-    one = sum(variant.limits["copy"] / variant.time_block for variant in variants) / len(variants)
-    highest = max(value for drawn in panel.get_lines() for value in drawn.get_ydata())
-    end = min(max(variant.time_block for variant in variants), max(1.0, 1.25 * highest / one))
-    panel.axhline(one, color=figures.LIMIT, label="copy bandwidth, one sweep per pass")
-    panel.plot([1, end], [one, one * end], color=figures.LESS, label="copy bandwidth, so many sweeps per pass")

@@ -4,6 +4,7 @@ isotherms as surfaces, by PyVista, which no other subcommand needs; residuals an
 import math
 import subprocess
 import sys
+from contextlib import closing
 
 import numpy as np
 from matplotlib import animation, cm, colors, pyplot
@@ -103,8 +104,7 @@ def plane_index(snapshot, axis, position, hottest=None):
     low, high = (corner[axis] for corner in snapshot.bounds)
     if position is None:
         position = repr(hottest[axis]) if hottest and low <= hottest[axis] <= high else "50%"
-    why = f"--position {position} is no number; give metres, or a share such as 50%"
-    with failing(ValueError, COMMAND_LINE, lambda _: why):
+    with failing(ValueError, COMMAND_LINE, lambda _: f"--position {position} is no number; give metres, or a share such as 50%"):
         metres = low + float(position[:-1]) / 100 * (high - low) if position.endswith("%") else float(position)
     slack = 1e-9 * (high - low)
     if not low - slack <= metres <= high + slack:
@@ -119,8 +119,7 @@ def plane_index(snapshot, axis, position, hottest=None):
 
 def spread(snapshots, most=MOST_PANELS):
     """At most `most` snapshots, evenly over the run, including the first and the last."""
-    count = min(most, len(snapshots))
-    return [snapshots[i] for i in np.linspace(0, len(snapshots) - 1, count).round().astype(int)]
+    return [snapshots[i] for i in np.linspace(0, len(snapshots) - 1, min(most, len(snapshots))).round().astype(int)]
 
 
 def places_in(snapshot, axis):
@@ -200,11 +199,8 @@ def arrange(count, aspect):
     """Columns, rows and inches of a figure of `count` panels, each `aspect` times as wide as high."""
     longest = figures.WIDTH - 1.9 if count == 1 else 1.5  # three panels and the colour bar are little wider than WIDTH
     width, height = max(longest * min(aspect, 1), 1.2), max(longest / max(aspect, 1), 0.75)
-
-    def distance_from_a_page(columns):
-        return abs(math.log(columns * width / (math.ceil(count / columns) * height * 1.4)))
-
-    columns = min(range(1, count + 1), key=distance_from_a_page)
+    # The nearest to a page, which is 1.4 times as wide as high.
+    columns = min(range(1, count + 1), key=lambda n: abs(math.log(n * width / (math.ceil(count / n) * height * 1.4))))
     rows = math.ceil(count / columns)
     return columns, rows, (columns * (width + 0.3) + 1.6, rows * (height + 0.5) + 0.7)
 
@@ -293,7 +289,12 @@ EDGES = ((0, (0.5, 0, 0), (0, -14)), (1, (0, 0.5, 0), (-14, 0)), (2, (1, 0, 0.5)
 
 
 def draw_volume(options):
-    pyvista = load_pyvista()
+    with failing(ImportError, UNAVAILABLE, lambda error: f"volume needs PyVista, which cannot be loaded ({error}); install "
+                 "it with pip install pyvista, or open the run's .xmf in ParaView"):
+        import pyvista
+        from vtkmodules.vtkCommonCore import vtkLogger
+    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # hides the error that there is no display
+    pyvista.OFF_SCREEN = True
     run = Run(options.run)
     name = options.series or run.name
     path = figures.check_format(options.out or run.path / f"{name}_volume.png", (".png",))  # surfaces are drawn as pixels
@@ -308,16 +309,6 @@ def draw_volume(options):
     return figures.draw(path, volume_figure, name, snapshot, scale, levels, *surfaces(pyvista, snapshot, stride, field, scale, levels))
 
 
-def load_pyvista():
-    with failing(ImportError, UNAVAILABLE, lambda error: f"volume needs PyVista, which cannot be loaded ({error}); install "
-                 "it with pip install pyvista, or open the run's .xmf in ParaView"):
-        import pyvista
-        from vtkmodules.vtkCommonCore import vtkLogger
-    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # hides the error that there is no display
-    pyvista.OFF_SCREEN = True
-    return pyvista
-
-
 def stride_of(snapshot):
     return max(1, math.ceil((math.prod(snapshot.cells) / MOST_CELLS) ** (1 / 3) - 1e-9))
 
@@ -327,10 +318,9 @@ def levels_of(field, wanted, path):
     coldest, hottest = np.nanmin(field), np.nanmax(field)
     with failing(ValueError, COMMAND_LINE, lambda _: f"--isotherms {wanted} are no temperatures; give kelvins such as 300,350"):
         levels = Scale([field], SURFACES).isotherms if wanted is None else list(map(float, wanted.split(",")))
-    inside = [level for level in levels if coldest < level < hottest]
-    if not inside:
-        raise Failure(DATA, f"{path} holds no such isotherm; it has {coldest:.6g} K to {hottest:.6g} K")
-    return inside
+    if inside := [level for level in levels if coldest < level < hottest]:
+        return inside
+    raise Failure(DATA, f"{path} holds no such isotherm; it has {coldest:.6g} K to {hottest:.6g} K")
 
 
 def surfaces(pyvista, snapshot, stride, field, scale, levels):
@@ -349,9 +339,8 @@ def surfaces(pyvista, snapshot, stride, field, scale, levels):
             part = part.threshold(tuple(map(float, (np.nanmin(field), np.nanmax(field)))), all_scalars=True)
         return part
 
-    plotter = pyvista.Plotter(off_screen=True, window_size=SIZE)
     look = {"cmap": "inferno", "clim": (scale.low, scale.high), "show_scalar_bar": False}
-    try:
+    with closing(pyvista.Plotter(off_screen=True, window_size=SIZE)) as plotter:
         plotter.set_background("white")
         plotter.enable_anti_aliasing("ssaa")
         plotter.add_mesh(pyvista.Box([end for each in places for end in each[[0, -1]]]).outline(), color="black", line_width=4)
@@ -371,8 +360,6 @@ def surfaces(pyvista, snapshot, stride, field, scale, levels):
             plotter.renderer.WorldToDisplay()
             middles.append(plotter.renderer.GetDisplayPoint()[:2])
         return pixels, middles
-    finally:
-        plotter.close()
 
 
 def volume_figure(name, snapshot, scale, levels, pixels, middles):
@@ -427,17 +414,12 @@ def history_figure(name, history, columns=None):
         figures.name_curves(panel)
     panels[-1, 0].set_xlabel("sweep")
     panels[0, 0].set_title(f"{figures.plain(name)}: {'diagnostics' if columns else 'residual history'}", loc="left")
-    add_time_axis(panels[0, 0], *history.due(columns[0] if columns else "residual")[:2])
+    sweeps, times, _ = history.due(columns[0] if columns else "residual")
+    if len(sweeps) > 1 and np.all(np.diff(sweeps) > 0) and times[-1] > times[0]:  # at the top the time, which steady runs lack
+        unit = time_unit(times[-1])
+        seconds_per_sweep = (times[-1] - times[0]) / (sweeps[-1] - sweeps[0])
+        start = times[0] - seconds_per_sweep * sweeps[0]
+        above = panels[0, 0].secondary_xaxis("top", functions=(lambda sweep: (start + seconds_per_sweep * sweep) / unit.si,
+                                                               lambda time: (time * unit.si - start) / seconds_per_sweep))
+        above.set_xlabel(f"time [{unit.name}]")
     return figure
-
-
-def add_time_axis(panel, sweeps, times):
-    """Adds an axis of the time at the top; steady runs have none."""
-    if len(sweeps) < 2 or not np.all(np.diff(sweeps) > 0) or not times[-1] > times[0]:
-        return
-    unit = time_unit(times[-1])
-    seconds_per_sweep = (times[-1] - times[0]) / (sweeps[-1] - sweeps[0])
-    start = times[0] - seconds_per_sweep * sweeps[0]
-    above = panel.secondary_xaxis("top", functions=(lambda sweep: (start + seconds_per_sweep * sweep) / unit.si,
-                                                    lambda time: (time * unit.si - start) / seconds_per_sweep))
-    above.set_xlabel(f"time [{unit.name}]")

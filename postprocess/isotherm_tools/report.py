@@ -134,10 +134,8 @@ def states(study):
 
 
 def what_was_studied(study, record, devices):
-    rows = []
-    for key in study.varied:
-        values = list(dict.fromkeys(short(case.value(key)) for case in study.cases))
-        rows.append((study.title(key), ", ".join(shortened(values, MOST_VALUES))))
+    values = {key: list(dict.fromkeys(short(case.value(key)) for case in study.cases)) for key in study.varied}
+    rows = [(study.title(key), ", ".join(shortened(found, MOST_VALUES))) for key, found in values.items()]
     return Section("study", "What was studied", [
         table(("key", "values"), rows or [("-", "-")]),
         facts([
@@ -260,8 +258,8 @@ def field_pictures(run, snapshots):
     ends, steady = [snapshots[0]] + ([snapshots[-1]] if len(snapshots) > 1 else []), is_steady(snapshots)
     if sorted(ends[0].cells)[:2] == [1, 1]:
         labels = [moment(snapshot, steady) for snapshot in ends]
-        figure = profile_figure(ends, labels)
-        return [pictures(picture(figure, "Temperature along the line of cells", f"{run.name} at {', '.join(labels)}."))]
+        return [pictures(picture(profile_figure(ends, labels), "Temperature along the line of cells",
+                                 f"{run.name} at {', '.join(labels)}."))]
     if ends[0].thin_axis:
         return [pictures(*(plane_picture(run.name, snapshot, ends) for snapshot in ends))]
     cell, which = planes_cell(run.record, ends[0])
@@ -321,8 +319,7 @@ def convergence(run):
     # Heat through boundaries where it is not 0, heat of the sources, and the balance.
     heat = [name for name in history or [] if name.endswith("_W") and np.any(history.due(name)[2] != 0)]
     for names, what in ((("min_K", "mean_K", "max_K"), "Extremes and mean of the temperature"), (heat, "Heat")):
-        names = [name for name in names if history is not None and name in history and len(history.due(name)[0]) > 1]
-        if names:
+        if names := [name for name in names if history is not None and name in history and len(history.due(name)[0]) > 1]:
             items.append(small(history_figure(run.name, history, names), f"{what} over sweeps", f"{what} over sweeps."))
     probes = if_there(lambda: run.probes)
     if probes is not None and len(probes["sweep"]) > 1:
@@ -475,7 +472,6 @@ HEIGHT = 4.6  # inches, at most
 DRAWING = 3.9  # inches, the longer side of all planes together
 LEFT, RIGHT, BOTTOM, TOP, GAP = 0.75, 0.95, 0.55, 0.2, 0.15  # inches
 ISOTHERMS = 8  # approximate number, between the coldest and the hottest cell
-SLIVER = 1 / 6  # of the longest side: thinner sides are stretched to this share
 MOST_CONTOUR_CELLS = 400  # along a side
 LEAST_SHARE = 0.0005  # of the time, below which a phase has no bar
 # Phases of run.json, from the bottom up; `stepping` and `total` are sums of others.
@@ -486,7 +482,7 @@ def field_figure(snapshot, planes, scale):
     """As in a technical drawing, to scale: the plane normal to z; above it the plane normal to y, to its right that normal to x."""
     low, high = snapshot.bounds
     unit = length_unit(max(high - low))
-    lengths = np.maximum(high - low, SLIVER * max(high - low))
+    lengths = np.maximum(high - low, body.SLIVER * max(high - low))
     lengths *= DRAWING / max(lengths[0] + lengths[2], lengths[1] + lengths[2])
     wide, high_, deep = lengths
     size = (LEFT + wide + GAP + deep + RIGHT, BOTTOM + high_ + GAP + deep + TOP)
@@ -541,7 +537,7 @@ def curves_figure(curves, along, named=True):
 def stretched_axes(snapshot):
     """The axes that are drawn longer than to scale."""
     low, high = snapshot.bounds
-    return [AXES[axis] for axis in range(3) if (high - low)[axis] < SLIVER * max(high - low) * (1 - 1e-9)]
+    return [AXES[axis] for axis in range(3) if (high - low)[axis] < body.SLIVER * max(high - low) * (1 - 1e-9)]
 
 
 def phases_figure(phases):

@@ -33,17 +33,14 @@ class Study:
             self.cases = [SimpleNamespace(**case, value=case["values"].get, is_finished=case["state"] in FINISHED)
                           for case in self.record["cases"]]
             self.numbers = {name for case in self.cases for name, value in case.values.items() if is_number(value)}
+            # The reported columns with a number in some case, without the varied keys.
+            self.quantities = [name for name in self.reported if name not in (*self.varied, "ranks") and name in self.numbers]
             self.name = Path(self.record["deck"]).stem
             # Series of cases on several counts of ranks. `case` of a row: the median of its runs; None: no run has a time.
             scaling = self.record.get("scaling", {"series": []})
             self.scaling = [SimpleNamespace(**{**each, "kind": scaling["kind"], "rows": [SimpleNamespace(**row) for row in each["rows"]]})
                             for each in scaling["series"]]
             self.axes = axes_of(self)
-
-    @property
-    def quantities(self):
-        """The reported columns with a number in some case, without the varied keys."""
-        return [name for name in self.reported if name not in (*self.varied, "ranks") and name in self.numbers]
 
     def title(self, name):
         """"time per step [s]" of step_s, "grid.lengths.2 [m]"; the name alone if it has no unit."""
@@ -60,8 +57,7 @@ def axes_of(study):
     """The axes of the cases: varied keys, except those that another key determines, as the keys of a zip determine each other. If the
     keys do not distinguish all cases, their names do. Numbers come first, those with most values before others. The number of a repeat
     is no axis: repeats are several points at one place."""
-    found = {key: [str(case.value(key)) for case in study.cases] for key in study.varied}
-    found = {key: values for key, values in found.items() if len(set(values)) > 1}
+    found = {key: values for key in study.varied if len(set(values := [str(case.value(key)) for case in study.cases])) > 1}
 
     def numeric(key):
         return all(is_number(case.value(key)) for case in study.cases)
@@ -140,14 +136,12 @@ def draw_quantity(panel, study, name, orders=False):
     along = list(dict.fromkeys(case.value(axis) for case in study.cases))  # words in the order of the study
     is_line = all(map(is_number, along))
     along = sorted(along) if is_line else along
-    reach = []
     for number, (values, cases) in enumerate(lines_of(study).items()):
         points = [(case.value(axis) if is_line else along.index(case.value(axis)), case.value(name), case) for case in cases
                   if case.is_finished and is_number(case.value(name))]
         points.sort(key=lambda point: point[0])
         look = {"color": f"C{number % len(figures.CURVES)}", "marker": MARKERS[number % len(MARKERS)], "markersize": 5}
         if points:
-            reach += [value for _, value, _ in points]
             label = [*map(short, values), *([order_text(points)] if orders and is_line else [])]
             line, = panel.plot(*zip(*(point[:2] for point in points)), label=figures.plain(", ".join(label)), **look)
             if not is_line:
@@ -155,12 +149,12 @@ def draw_quantity(panel, study, name, orders=False):
         if odd := [(x, value) for x, value, case in points if case.state == "not converged"]:
             panel.plot(*zip(*odd), linestyle="none", markerfacecolor="white", **look)
     label_axis(panel, study, along, is_line)
-    if reach and min(reach) > 0 and max(reach) >= WIDE * WIDE * min(reach):
+    least, most = panel.dataLim.intervaly
+    if 0 < least and WIDE * WIDE * least <= most:
         panel.set_yscale("log")
     quantity, unit = study.quantity_and_unit(name)
-    panel.set_ylabel(study.title(name))
+    panel.set_ylabel(quantity if unit in PREFIXED else titled(quantity, unit))
     if unit in PREFIXED:
-        panel.set_ylabel(quantity)
         panel.yaxis.set_major_formatter(EngFormatter(unit))
         panel.yaxis.set_minor_formatter(NullFormatter())
     panel.grid()
@@ -181,28 +175,21 @@ def label_axis(panel, study, along, is_line):
                          ha="right" if slanted else "center")
         panel.set_xlim(-0.5, len(along) - 0.5)
         return
-    if len(along) > 1 and along[0] > 0 and along[-1] >= WIDE * along[0]:
-        beyond = (along[-1] / along[0]) ** MARGIN
-        panel.set_xscale("log")
-        panel.xaxis.set_minor_locator(NullLocator())
-        panel.set_xlim(along[0] / beyond, along[-1] * beyond)
-    elif len(along) > 1:
-        beyond = (along[-1] - along[0]) * MARGIN
-        panel.set_xlim(along[0] - beyond, along[-1] + beyond)
+    if len(along) > 1:
+        if along[0] > 0 and along[-1] >= WIDE * along[0]:
+            panel.set_xscale("log")
+            panel.xaxis.set_minor_locator(NullLocator())
+        scale = panel.xaxis.get_transform()
+        low, high = scale.transform((along[0], along[-1]))
+        beyond = (high - low) * MARGIN
+        panel.set_xlim(scale.inverted().transform((low - beyond, high + beyond)))
     if len(along) <= MOST_TICKS:
-        ticks = apart(panel, along)
+        to_axis, ticks, last = panel.transData + panel.transAxes.inverted(), [], -1
+        for value in along:
+            if (at := to_axis.transform((value, 1))[0]) - last >= ROOM:  # else their labels would overlap
+                ticks.append(value)
+                last = at
         panel.set_xticks(ticks, list(map(short, ticks)))
-
-
-def apart(panel, values):
-    """The values whose tick labels do not overlap; `values` ascend."""
-    to_axis, kept, last = panel.transData + panel.transAxes.inverted(), [], -1
-    for value in values:
-        at = to_axis.transform((value, 1))[0]
-        if at - last >= ROOM:
-            kept.append(value)
-            last = at
-    return kept
 
 
 def short(value):
