@@ -39,53 +39,47 @@ class RunRecord:
         if content is None:
             content = read_record(self.path, "isotherm-run", "run record", "name the directory of a finished run")
         with content_of(self.path, "run record"):
-            self._read(content)
             self.name = name or content["name"]
+            performance, method, phases, split = (content[key] for key in ("performance", "method", "phases_s", "decomposition"))
+            if performance["step_s"] is None:
+                raise Failure(DATA, f"{self.path} holds no measured sweeps (the run ended before its first)")
+            self.cells, self.parts = tuple(map(int, content["grid"]["cells"])), tuple(map(int, split["process_grid"]))
+            self.precision, self.rank_cells = content["grid"]["precision"], int(split["largest_rank_cells"])
+            self.value_bytes = VALUE_BYTES[self.precision]
+            # In a resolved deck a boundary is one line; if one side is periodic, so is the opposite one.
+            deck = content["deck"]["resolved"]
+            self.periodic = tuple(bool(re.search(rf"(?m)^ +{axis}_min: *{{kind: periodic\b", deck)) for axis in "xyz")
+            self.layout = model.Layout(self.cells, self.parts, self.periodic)
+            self.hosts = [rank["host"] for rank in content["ranks"]]
+            self.ranks, self.ranks_per_host = len(self.hosts), max(map(self.hosts.count, set(self.hosts)), default=0)
+            self.devices = sorted({rank["device"] for rank in content["ranks"]})
+            self.backend = content["ranks"][0]["backend"]
 
-    def _read(self, content):
-        performance, method, phases, split = (content[key] for key in ("performance", "method", "phases_s", "decomposition"))
-        if performance["step_s"] is None:
-            raise Failure(DATA, f"{self.path} holds no measured sweeps (the run ended before its first)")
-        self.cells, self.parts = tuple(map(int, content["grid"]["cells"])), tuple(map(int, split["process_grid"]))
-        self.precision, self.rank_cells = content["grid"]["precision"], int(split["largest_rank_cells"])
-        self.value_bytes = VALUE_BYTES[self.precision]
-        # In a resolved deck a boundary is one line; if one side is periodic, so is the opposite one.
-        deck = content["deck"]["resolved"]
-        self.periodic = tuple(bool(re.search(rf"(?m)^ +{axis}_min: *{{kind: periodic\b", deck)) for axis in "xyz")
-        self.layout = model.Layout(self.cells, self.parts, self.periodic)
-        self.hosts = [rank["host"] for rank in content["ranks"]]
-        self.ranks, self.ranks_per_host = len(self.hosts), max(map(self.hosts.count, set(self.hosts)), default=0)
-        self.devices = sorted({rank["device"] for rank in content["ranks"]})
-        self.backend = content["ranks"][0]["backend"]
+            self.problem = method["problem"]
+            self.kernel = " ".join(word for word in (method["kernel"], method["tile"]) if word not in (None, "-"))
+            self.halo_width = int(method["halo_width"])
+            self.overlap = method["overlap"] in ("on", "in_kernel")
+            self.fused_norm = method["reduction"] == "fused"
 
-        self.problem = method["problem"]
-        self.kernel = " ".join(word for word in (method["kernel"], method["tile"]) if word not in (None, "-"))
-        self.halo_width = int(method["halo_width"])
-        self.overlap = method["overlap"] in ("on", "in_kernel")
-        self.fused_norm = method["reduction"] == "fused"
+            self.sweeps, self.checks = int(performance["sweeps"]), int(content["residual"]["checks"])
+            self.step, self.rate, self.bytes_per_point = (  # s per sweep, cell updates per second
+                float(performance[key]) for key in ("step_s", "points_per_s", "bytes_per_point"))
+            self.copy_bandwidth = performance["copy_bandwidth_bytes_per_s"]  # of all ranks, bytes/s; None: not measured
+            self.sweeping, self.waiting, self.least_reduction = (
+                float(phases[phase][key]) for phase, key in (("sweeps", "max"), ("halo", "max"), ("reduction", "min")))
 
-        self.sweeps, self.checks = int(performance["sweeps"]), int(content["residual"]["checks"])
-        self.step, self.rate, self.bytes_per_point = (  # s per sweep, cell updates per second
-            float(performance[key]) for key in ("step_s", "points_per_s", "bytes_per_point"))
-        self.copy_bandwidth = performance["copy_bandwidth_bytes_per_s"]  # of all ranks, bytes/s; None: not measured
-        self.sweeping, self.waiting, self.least_reduction = (
-            float(phases[phase][key]) for phase, key in (("sweeps", "max"), ("halo", "max"), ("reduction", "min")))
-
-        self.timed = round(float(phases["stepping"]["max"]) / self.step)  # sweeps that the phases contain: not the autotuner's
-        halo = content.get("halo") or {}
-        # Measured between a rank and one of its neighbours: (on one host?, wire).
-        self.links = [
-            (self.hosts[link["rank"]] == self.hosts[link["peer"]], model.Wire(link["latency_s"], link["bandwidth_bytes_per_s"]))
-            for link in halo.get("links", []) if link["bandwidth_bytes_per_s"] and link["latency_s"] is not None]
-        hidden = halo.get("hidden_percent")
-        self.hidden = None if hidden is None else hidden / 100  # share of the communication, 0 to 1; None: not measured
-
-
-# Input of the model: values of the command line have priority over those measured by the runs.
+            self.timed = round(float(phases["stepping"]["max"]) / self.step)  # sweeps that the phases contain: not the autotuner's
+            halo = content.get("halo") or {}
+            # Measured between a rank and one of its neighbours: (on one host?, wire).
+            self.links = [
+                (self.hosts[link["rank"]] == self.hosts[link["peer"]], model.Wire(link["latency_s"], link["bandwidth_bytes_per_s"]))
+                for link in halo.get("links", []) if link["bandwidth_bytes_per_s"] and link["latency_s"] is not None]
+            hidden = halo.get("hidden_percent")
+            self.hidden = None if hidden is None else hidden / 100  # share of the communication, 0 to 1; None: not measured
 
 
 class ModelInputs(NamedTuple):
-    """Values given on the command line, in SI units; None: use the measured value."""
+    """Values given on the command line, in SI units. They have priority over those measured by the runs; None: use the measured value."""
 
     kind: Optional[str] = None  # weak or strong
     ranks: tuple = tuple(2**i for i in range(3, 13))  # counts to predict besides the measured ones
@@ -167,7 +161,10 @@ class Row:
 def scaling_series(records, inputs):
     """Returns the series. `base`: the run that others are compared with; `method`: that of runs that are only predicted."""
     records = sorted(records, key=lambda record: (record.ranks, record.step))
-    check_mixtures(records)
+    for what, value in (("problem", lambda r: r.problem), ("precision", lambda r: r.precision),
+                        ("devices", lambda r: ", ".join(r.devices))):
+        if len(found := [f"{those[0].path}: {name}" for name, those in groups(records, value).items()]) > 1:
+            raise Failure(DATA, f"runs of different {what} make no series ({', '.join(found[:2])})")
     base, kind = records[0], inputs.kind or kind_of(records)
     costs, machine = costs_of(base, inputs), machine_of(records, inputs)
     rows = [Row(record.ranks, record.layout, method_of(record, inputs), record) for record in records]
@@ -198,14 +195,6 @@ def scaling_series(records, inputs):
     return SimpleNamespace(
         kind=kind, base=base, method=rows[-1].method, costs=costs, machine=machine, notes=notes + lacks(machine, rows),
         rows=sorted((row for row in rows if row.record or row.predicted), key=lambda row: row.ranks))
-
-
-def check_mixtures(records):
-    for what, value in (("problem", lambda r: r.problem), ("precision", lambda r: r.precision),
-                        ("devices", lambda r: ", ".join(r.devices))):
-        found = [f"{those[0].path}: {name}" for name, those in groups(records, value).items()]
-        if len(found) > 1:
-            raise Failure(DATA, f"runs of different {what} make no series ({', '.join(found[:2])})")
 
 
 def kind_of(records):
@@ -443,8 +432,15 @@ def scaling_figure(series):
     ideal = [base.step * (base.ranks / n if series.kind == STRONG else 1) for n in ranks]
     above.plot(ranks, [1e3 * step for step in ideal], color=figures.LESS, linestyle=":", label="ideal")
     below.plot(ranks, [1] * len(ranks), color=figures.LESS, linestyle=":")
+    measured, predicted = ([row for row in series.rows if getattr(row, source)] for source in ("measured", "predicted"))
+    # All runs as dots. If several runs have the same number of ranks, the line uses the fastest prediction.
+    fastest = {ranks: max((row.predicted for row in rows), key=lambda each: each.rate)
+               for ranks, rows in groups(predicted, lambda row: row.ranks).items()}
     for panel, value in ((above, lambda row: 1e3 * row.step), (below, lambda row: row.efficiency)):
-        draw(panel, series.rows, value)
+        panel.plot([row.ranks for row in measured], [value(row.measured) for row in measured], color=figures.MEASURED,
+                   linestyle="none", marker="o", zorder=3, label="measured")
+        if fastest:
+            panel.plot(list(fastest), list(map(value, fastest.values())), color=figures.PREDICTED, marker=".", label="predicted")
         panel.grid()
     above.set_xscale("log", base=2)
     above.set_xticks(ranks, list(map(str, ranks)), rotation=45 if len(ranks) > 9 else 0)
@@ -458,13 +454,3 @@ def scaling_figure(series):
     below.yaxis.set_major_formatter(PercentFormatter(1))
     below.set(xlabel="ranks", ylabel="efficiency")
     return figure
-
-
-def draw(panel, rows, value):
-    """All runs as dots. If several runs have the same number of ranks, the line uses the fastest prediction."""
-    measured = [(row.ranks, value(row.measured)) for row in rows if row.measured]
-    panel.plot(*zip(*measured), color=figures.MEASURED, linestyle="none", marker="o", zorder=3, label="measured")
-    predicted = groups((row for row in rows if row.predicted), lambda row: row.ranks)
-    if predicted:
-        fastest = [max((row.predicted for row in those), key=lambda each: each.rate) for those in predicted.values()]
-        panel.plot(list(predicted), list(map(value, fastest)), color=figures.PREDICTED, marker=".", label="predicted")
