@@ -336,6 +336,7 @@ class Deck {
     read_scaling();
     const int ranks = request.value("ranks", 1);
     Config config = settle(request.value("settings", Json::array()), ranks);
+    record_contents(config);
     Json answer = {{"directory", config.output.directory},
                    {"overwrite", config.output.overwrite},
                    {"warnings", config.warnings}};

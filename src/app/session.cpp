@@ -383,6 +383,7 @@ LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
     return parse_deck(deck.text, command.file, command.overrides, registry_names(),
                       command.override_arguments);
   });
+  record_contents(deck.config, world);
   if (command.from_output) be_another_run(deck.config, name);
   return deck;
 }

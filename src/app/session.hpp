@@ -54,6 +54,13 @@ DeviceMap map_devices(const std::vector<RankSight>& ranks, bool sharing_intended
 enum class Host { this_one, another, either };
 ISOTHERM_WORDS(Host, "this", "another", "either");
 
+// Records in the deck what the files of its datasets hold, so that a restart, a study and --from notice other
+// files. Throws Error(deck) where the deck says that they held something else. Does nothing for files that
+// cannot be read: whoever reads their cells reports it. With `world` collective: only the root reads the
+// files, which may be large.
+void record_contents(Config& config);
+void record_contents(Config& config, const Communicator& world);
+
 struct PlannedBackend {
   Backend backend = Backend::host;
   Host host = Host::this_one;  // another: its GPUs cannot be queried from here

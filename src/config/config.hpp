@@ -110,6 +110,7 @@ struct RegionValue {  // one entry of initial (value in K) or sources (value in 
   Expression formula;                    // formula: of x, y, z; in sources also of t
   std::string file;                      // dataset: HDF5 file and ...
   std::string dataset = "/temperature";  // ... the path of a (nz, ny, nx) dataset in it
+  std::string contents;                  // contents_text() of the file; decks of users may leave it out
 
   bool moves() const {
     const auto any = [](const std::array<Expression, 3>& place) {

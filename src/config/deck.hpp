@@ -44,8 +44,9 @@ inline constexpr std::string_view name_line = "# run: ";
 std::optional<std::string> name_of_run(const std::filesystem::path& folder);
 // The resolved deck: every key that applies, with its value. It reads back to the same Config.
 std::string to_yaml(const Config& config);
-// Reads a resolved deck. Checks each key, but not keys against each other. Throws Error(deck), with `place`
-// in the message, if the text is not a resolved deck.
+// Reads a resolved deck to compare it. Checks each key, but not keys against each other; does not read the
+// files of tables, whose values are unknown. Throws Error(deck), with `place` in the message, if the text is
+// not a resolved deck.
 Config read_resolved_deck(const std::string& text, const std::string& place);
 // Translates a resolved deck that an earlier version may have stored to current words. Throws YamlError.
 std::string stored_deck_text(const std::string& text);

@@ -178,6 +178,13 @@ Keys describe_mapped_id(MappedId& id) {
            {.is_required = true, .example = "board"}}};
 }
 
+// Of a region whose shape is a dataset.
+Key contents_of(RegionValue& place) {
+  return {"contents", &place.contents,
+          "What the file held when this deck was resolved; another file is an error. Decks of users leave it out.",
+          {.when = {"shape", {"dataset"}}, .example = "xxh3-00c0ffee00c0ffee", .absent = "any file will do"}};
+}
+
 Keys describe_material_region(MaterialRegion& region) {
   MapList map = list_of("materials by whole numbers, {1: board}", region.map, describe_mapped_id);
   map.name = [&region](std::size_t i) -> std::string& { return region.map[i].id; };
@@ -208,6 +215,7 @@ Keys describe_material_region(MaterialRegion& region) {
        {.range = extents, .is_required = true, .when = {"shape", {"cylinder"}}, .example = "0.5"}},
       {"file", &place.file, "An HDF5 file.",
        {.is_required = true, .when = {"shape", {"dataset"}}, .example = "scan.hdf"}},
+      contents_of(place),
       {"dataset", &place.dataset, "Its dataset of whole numbers, of shape (nz, ny, nx).",
        {.is_required = true, .when = {"shape", {"dataset"}}, .example = "/ids"}},
       {"map", map, "Materials, or void, by these numbers.",
@@ -314,6 +322,7 @@ Keys describe_region(RegionValue& region_value, bool is_source) {
        "An HDF5 file, or the directory of a run, whose last snapshot it is; a relative path starts at the "
        "deck's folder.",
        {.is_required = true, .when = {"shape", {"dataset"}}, .example = "start.h5"}},
+      contents_of(region_value),
       {"dataset", &region_value.dataset, "The path in it of a dataset of shape (nz, ny, nx).",  // runs store temperatures
        {.is_required = is_source, .when = {"shape", {"dataset"}}, .example = is_source ? "/heat" : "/temperature"}},
   };

@@ -48,6 +48,9 @@ class Problems {
 
   const std::string& file() const { return file_; }  // the deck
 
+  // Are the tables that the deck names read? Not those of a stored deck that is only compared.
+  bool reads_tables = true;
+
   // The place of a key in the deck. A key that was never remembered has the place of the section around it.
   void remember(const std::string& key, const Place& place) { places_[key] = place; }
   bool given(const std::string& key) const { return places_.count(key) > 0; }

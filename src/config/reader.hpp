@@ -47,8 +47,9 @@ YamlNode read_tree(const std::string& text, const std::vector<std::string>& over
 // Replaces keys and words of earlier versions by their new names, and adds a problem for each.
 void rename_former(YamlNode& deck, Problems& problems);
 
-// A table of values at times: `node` is a map, whose relative path starts at `folder`. Throws YamlError.
-Expression read_table(const YamlNode& node, const std::string& folder);
+// A table of values at times: `node` is a map, whose relative path starts at `folder`. Without `reads_file`,
+// a file is not opened, and its values are unknown. Throws YamlError.
+Expression read_table(const YamlNode& node, const std::string& folder, bool reads_file);
 // Replaces each source whose power is a floor plan by one source for each block.
 void lay_out_floorplans(YamlNode& sources, Problems& problems);
 // Checks each key on its own; validate() checks keys against each other. Problems are gathered.

@@ -13,6 +13,7 @@
 
 #include "config/reader.hpp"
 #include "config/text.hpp"
+#include "core/hash.hpp"
 
 namespace isotherm {
 namespace {
@@ -229,7 +230,7 @@ YamlNode power_of(const PlannedBlock& block, const YamlNode& plan, const std::st
   add("column", block.power);
   if (between) add("interpolation", between->text);
   try {
-    read_table(table, folder);
+    read_table(table, folder, true);
   } catch (const YamlError& error) {
     fail("{} ({})", error.problem, where);
   }
@@ -289,13 +290,25 @@ std::vector<BlockSource> laid_out(const YamlNode& source, const YamlNode& plan, 
   return sources;
 }
 
+// Sets `contents` to those of the table, or demands that it has these.
+void check_contents(const std::string& file, const std::vector<TableKnot>& knots, std::string& contents) {
+  const std::span<const TableKnot> all(knots);
+  const std::string found =
+      contents_text(hash_of({reinterpret_cast<const char*>(all.data()), all.size_bytes()}));
+  if (!contents.empty() && contents != found)
+    fail(
+        "{} holds other values than when this deck was resolved ({}, now {}); restore it, or remove contents",
+        file, printable(contents), found);
+  contents = found;
+}
+
 }  // namespace
 
-Expression read_table(const YamlNode& node, const std::string& folder) {
+Expression read_table(const YamlNode& node, const std::string& folder, bool reads_file) {
   const YamlNode* const table = node.find("table");
-  std::string time, column, interpolation = "linear";
+  std::string time, column, contents, interpolation = "linear";
   const std::map<std::string_view, std::string*> texts{
-      {"time", &time}, {"column", &column}, {"interpolation", &interpolation}};
+      {"time", &time}, {"column", &column}, {"interpolation", &interpolation}, {"contents", &contents}};
   check_repeats(node);
   for (std::size_t i = 0; i < node.keys.size(); ++i) {
     const std::string& name = node.keys[i].name;
@@ -308,20 +321,24 @@ Expression read_table(const YamlNode& node, const std::string& folder) {
   if (interpolation != "linear" && interpolation != "step")
     fail("interpolation '{}' is unknown; use linear or step", printable(interpolation));
   const bool is_list = table->kind == YamlNode::Kind::list;
-  if (is_list != (time.empty() && column.empty()) || (!is_list && (time.empty() || column.empty())))
+  const bool names_columns = !time.empty() && !column.empty();
+  if (is_list ? !time.empty() || !column.empty() || !contents.empty() : !names_columns)
     fail("a file needs the names of its columns (time and column), a list has none");
   // Absolute, so that the resolved deck finds it from anywhere.
   const std::string file =
       is_list ? "" : fs::absolute(fs::path(folder) / table->text).lexically_normal().string();
-  const std::vector<TableKnot> knots = is_list ? read_list(*table) : read_file(file, time, column);
+  std::vector<TableKnot> knots{{0, 0}};
+  if (is_list || reads_file) knots = is_list ? read_list(*table) : read_file(file, time, column);
   if (knots.empty()) fail("the table is empty; give a time and a value at least");
   const auto falls = [](const TableKnot& a, const TableKnot& b) { return !(a.time < b.time); };
   if (const auto bad = std::ranges::adjacent_find(knots, falls); bad != knots.end())
     fail("the time {} s does not follow {} s{}; times must rise", bad[1].time, bad[0].time,
          is_list ? "" : " in " + file);
   const bool steps = interpolation == "step";
+  if (!is_list && reads_file) check_contents(file, knots, contents);
   const std::string source = is_list ? yaml_text(*table)
-                                     : fmt::format("{}, time: {}, column: {}", yaml_in_quotes(file),
+                                     : fmt::format("{}{}, time: {}, column: {}", yaml_in_quotes(file),
+                                                   contents.empty() ? "" : ", contents: " + contents,
                                                    yaml_in_quotes(time), yaml_in_quotes(column));
   return {knots, steps, fmt::format("{{table: {}{}}}", source, steps ? ", interpolation: step" : "")};
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "config/deck.hpp"
 #include "config/key_table.hpp"
@@ -116,6 +117,18 @@ bool may_change(std::string_view key) {
   });
 }
 
+// Files are compared by their contents, wherever they are; where a deck of an earlier version does not have
+// these, by their paths.
+bool same_value(std::string before, std::string now) {
+  if (before == now) return true;
+  static const std::regex path(R"re((table|file): ("([^"\\]|\\.)*"|[^,"{}\[\]]+), contents:)re"),
+      contents(R"re(, contents: [^,{}]+)re");
+  const bool both = before.find(", contents: ") != before.npos && now.find(", contents: ") != now.npos;
+  for (std::string* text : {&before, &now})
+    *text = both ? std::regex_replace(*text, path, "contents:") : std::regex_replace(*text, contents, "");
+  return before == now;
+}
+
 void collect_changes(const Keys& before, const Keys& now, const std::string& section,
                      std::vector<Change>& found) {
   const auto text = [](const Key& key, const Keys& keys) {
@@ -129,7 +142,7 @@ void collect_changes(const Keys& before, const Keys& now, const std::string& sec
       collect_changes(old->keys, map->keys, path, found);
     } else {
       Change change{path, text(before[i], before), text(now[i], now), may_change(path)};
-      if (change.before != change.now) found.push_back(std::move(change));
+      if (!same_value(change.before, change.now)) found.push_back(std::move(change));
     }
   }
 }
@@ -172,6 +185,7 @@ std::string to_yaml(const Config& config) {
 
 Config read_resolved_deck(const std::string& text, const std::string& place) {
   Problems problems(place);
+  problems.reads_tables = false;
   Config config;
   try {
     YamlNode deck = parse_yaml(text);

@@ -4,12 +4,9 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/hash.hpp"
 #include "core/text.hpp"
 #include "output/field_files/snapshot_file.hpp"
-
-// Includes all of xxHash, so that there is no library to link.
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 namespace isotherm {
 namespace {
@@ -167,7 +164,7 @@ std::uint64_t header_hash(const SnapshotHeader& header) {
     if (state.step_halvings != 0) add(state.step_halvings);
     if (state.histogram_range) add((*state.histogram_range)[0], (*state.histogram_range)[1]);
   }
-  return XXH3_64bits(text.data(), text.size());
+  return hash_of(text);
 }
 
 std::string fingerprint_text(std::uint64_t fingerprint) { return fmt::format("{:#018x}", fingerprint); }
