@@ -82,7 +82,7 @@ def summary(study):
     if wall := [case.value("wall_s") for case in study.cases if is_number(case.value("wall_s"))]:
         figures_of_merit.append(("time of all runs", format_time(sum(wall)), f"the longest {format_time(max(wall))}"))
     if steps := known(study, "step_s"):
-        figures_of_merit.append(("quickest step", si(steps[0].value("step_s"), "s"), steps[0].name))
+        figures_of_merit.append(("quickest sweep", si(steps[0].value("step_s"), "s"), steps[0].name))
     return Section("summary", "In short", [warnings(lines), tiles(figures_of_merit)])
 
 
@@ -369,7 +369,7 @@ def performance(record):
         ("halo", shown(speed["halo_fraction_percent"], "{:.1f} % of the stepping time".format, None)),
         ("in time", shown(speed.get("values_fraction_percent"), "values {:.1f} % of the stepping time".format, None)),
         ("an exchange", halo.get("exchange_s") and si(halo["exchange_s"], "s")),
-        ("it adds to a step", shown(halo.get("exposed_s"), lambda value: si(value, "s"), None)),
+        ("it adds to a sweep", shown(halo.get("exposed_s"), lambda value: si(value, "s"), None)),
         ("hidden", shown(halo.get("hidden_percent"), percent, None)),
         ("files of the field", writing.get("files") and
          f"{writing['files']} of {si(writing['bytes'], 'B')} in {si(writing['write_s'], 's')}"
@@ -378,7 +378,7 @@ def performance(record):
     ]))
     figures_of_merit = [
         ("cell updates", si(speed["points_per_s"], "Pts/s"), f"{speed['sweeps']} sweeps"),
-        ("time per step", si(speed["step_s"], "s"), "of the slowest rank"),
+        ("time per sweep", si(speed["step_s"], "s"), "of the slowest rank"),
         ("effective bandwidth", si(effective, "B/s"), f"{speed['bytes_per_point']:g} bytes a point, least traffic"),
         ("share of the copy bandwidth", percent(speed["copy_bandwidth_share_percent"]), f"a copy at {si(copy, 'B/s')}"),
     ]

@@ -43,7 +43,7 @@ class Study:
             self.axes = axes_of(self)
 
     def title(self, name):
-        """"time per step [s]" of step_s, "grid.lengths.2 [m]"; the name alone if it has no unit."""
+        """"time per sweep [s]" of step_s, "grid.lengths.2 [m]"; the name alone if it has no unit."""
         return titled(*self.quantity_and_unit(name))
 
     def quantity_and_unit(self, name):

@@ -175,7 +175,7 @@ WORDS = {
     "max_error_K": "largest error", "l2_error_K": "root mean square error", "heat_J": "heat in the domain",
     "rate_W": "stored heat", "source_W": "heat from sources", "balance_W": "heat unaccounted for",
     "relative_balance": "share of the heat that is unaccounted for", "nan_cells": "cells that are not a number",
-    "time_s": "time of the problem", "wall_s": "wall time", "step_s": "time per step", "points_per_s": "cell updates",
+    "time_s": "time of the problem", "wall_s": "wall time", "step_s": "time per sweep", "points_per_s": "cell updates",
     "effective_bandwidth_bytes_per_s": "effective bandwidth", "copy_bandwidth_share_percent": "share of the copy bandwidth",
     "halo_fraction_percent": "share of the halo", "halo_hidden_percent": "hidden share of the halo",
     "host_peak_bytes": "peak memory", "efficiency_percent": "efficiency", "speedup": "speed-up",

@@ -1,6 +1,7 @@
 """Files of a run other than whole snapshots, read by other programs."""
 
 import json
+import re
 import shutil
 from xml.etree import ElementTree
 
@@ -101,6 +102,16 @@ def test_the_report_says_what_to_open_and_in_which_folder(tmp_path, folder, word
     lines = [line.split(maxsplit=1)[1] for line in done.stdout.splitlines() if line.startswith("  ParaView ")]
     assert lines == ([opened] if opened else [])
     assert not opened or (tmp_path / opened).is_file()
+
+
+def test_the_speed_is_that_of_a_sweep_where_steps_have_several(tmp_path):
+    deck = DECK.replace("steps: 40", "method: rkl, dt: 20, steps: 2").replace("every_steps: 20", "directory: out")
+    said = ran("run", write_deck(tmp_path, deck), cwd=tmp_path).stdout
+    written = record(tmp_path / "out")
+    sweeps = written["performance"]["sweeps"]
+    assert sweeps > 2 and re.search(r"^  speed .*\d \w+ a sweep$", said, re.MULTILINE)
+    assert written["performance"]["step_s"] <= written["phases_s"]["stepping"]["max"] / 2 * (1 + 1e-9)
+    assert "sweep" in json.loads(ran("schema", "run").stdout)["properties"]["performance"]["properties"]["step_s"]["description"]
 
 
 def test_every_file_says_how_to_read_it_and_a_slice_which_plane_it_is(run):

@@ -233,7 +233,8 @@ std::string final_table(const RunRecord& r) {
                       plural(r.performance.cycles, "step"), plural(r.performance.steps, "part"),
                       grouped(r.performance.rejected_steps)));
     add(text, "speed",
-        fmt::format("{}, {} a step", human_rate(f->points_per_second), human_duration(f->seconds_per_step)));
+        fmt::format("{}, {} a sweep", human_rate(f->points_per_second),
+                    human_duration(f->seconds_per_sweep)));
     if (f->values_fraction)
       add(text, "in time",
           fmt::format("values of boundaries and sources: {:.1f} % of the steps", 100 * *f->values_fraction));

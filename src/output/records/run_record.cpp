@@ -143,7 +143,7 @@ std::vector<std::string> halo_lines(const HaloRecord& record) {
     lines.push_back(fmt::format("{}{}: {}", name, count, figures_of(links)));
   }
   if (const auto percent = hidden_percent(record)) {
-    lines.push_back(fmt::format("{:.1f} % hidden: of an exchange of {:.1f} us, {:.1f} us add to a step",
+    lines.push_back(fmt::format("{:.1f} % hidden: of an exchange of {:.1f} us, {:.1f} us add to a sweep",
                                 *percent, 1e6 * record.cost->exchange, 1e6 * record.cost->exposed));
   }
   return lines;
@@ -218,10 +218,10 @@ std::optional<Figures> figures(const RunRecord& record) {
   f.stepping_seconds = stepping.max;
   f.points_per_second = (p.points - p.untimed_points) / f.stepping_seconds;
   f.effective_bandwidth = f.points_per_second * p.bytes_per_point;
-  f.seconds_per_step = f.stepping_seconds / static_cast<double>(p.sweeps - p.untimed_sweeps);
+  f.seconds_per_sweep = f.stepping_seconds / static_cast<double>(p.sweeps - p.untimed_sweeps);
   f.halo_fraction = halo.mean / stepping.mean;
   if (p.copy_bandwidth && *p.copy_bandwidth > 0) f.copy_share = f.effective_bandwidth / *p.copy_bandwidth;
-  if (p.values_seconds) f.values_fraction = std::min(1.0, *p.values_seconds / f.seconds_per_step);
+  if (p.values_seconds) f.values_fraction = std::min(1.0, *p.values_seconds / f.seconds_per_sweep);
   return f;
 }
 
@@ -239,7 +239,7 @@ std::vector<FigureOfMerit> foms(const RunRecord& r) {
   add("cell_updates", f->points_per_second / 1e9, "GLUP/s", Better::higher, 3);
   add("effective_bandwidth", f->effective_bandwidth / 1e9, "GB/s", Better::higher, 1);
   add("copy_bandwidth_share", percent(f->copy_share), "%", Better::higher, 1);
-  add("time_per_step", 1e3 * f->seconds_per_step, "ms", Better::lower, 3);
+  add("time_per_step", 1e3 * f->seconds_per_sweep, "ms", Better::lower, 3);
   add("halo_fraction", 100 * f->halo_fraction, "%", Better::lower, 1);
   add("halo_hidden", hidden_percent(r.halo), "%", Better::higher, 1);
   add("write_bandwidth", rate ? std::optional(*rate / 1e9) : std::nullopt, "GB/s", Better::higher, 3);
@@ -333,7 +333,7 @@ static Described described(const HaloRecord& r) {
   };
   return object({{"hidden_percent", hidden_percent(r)},
                  {"exchange_s", cost(&HaloCost::exchange), "alone"},
-                 {"exposed_s", any_sign(cost(&HaloCost::exposed)), "what it adds to a step"},
+                 {"exposed_s", any_sign(cost(&HaloCost::exposed)), "what it adds to a sweep"},
                  {"links", r.pairs, "every pair of neighbours once"}});
 }
 
@@ -681,7 +681,7 @@ static Described performance(const RunRecord& r) {
         "of the sweeps of a whole run, by estimate before the first"},
        {"points_per_s", of(&Figures::points_per_second)},
        {"effective_bandwidth_bytes_per_s", of(&Figures::effective_bandwidth)},
-       {"step_s", of(&Figures::seconds_per_step)},
+       {"step_s", of(&Figures::seconds_per_sweep), "of a sweep"},
        {"halo_fraction_percent", percent(of(&Figures::halo_fraction)), "of the stepping time"},
        {"values_fraction_percent", percent(f ? f->values_fraction : std::nullopt),
         "of the stepping time: values of boundaries and sources that vary in time, measured at the end"},

@@ -119,13 +119,13 @@ struct Performance {
   std::int64_t untimed_sweeps = 0;               // of the autotuner and before it:
   double untimed_points = 0;                     // the phases do not time these
   std::int64_t steps = 0, rejected_steps = 0;
-  std::optional<double> values_seconds = {};  // per step, for values that vary in time; none: no such values
+  std::optional<double> values_seconds = {};  // per sweep, for values that vary in time; none: no such values
 };
 
 struct Figures {
   double stepping_seconds = 0;                            // of the slowest rank
   double points_per_second = 0, effective_bandwidth = 0;  // bandwidth of the least traffic, bytes/s
-  double seconds_per_step = 0, halo_fraction = 0;         // halo over stepping time, means over ranks
+  double seconds_per_sweep = 0, halo_fraction = 0;        // halo over stepping time, means over ranks
   std::optional<double> copy_share, values_fraction;      // of copy bandwidth; of the stepping time
 };
 
