@@ -1,6 +1,11 @@
 #include "app/session.hpp"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cmath>
+#include <cstring>
+#include <filesystem>
 
 #include "config/grid_axes.hpp"
 #include "config/materials.hpp"
@@ -358,6 +363,18 @@ void validate_balance(const Config& config, const Communicator& world, Backend b
   all_or_throw(world, [&] { check_balance(config, balance); });
 }
 
+// A run finds only after its measurements that it cannot keep them. An existing file need not be written.
+std::vector<std::string> tuning_warnings(const Config& config) {
+  const std::filesystem::path file = config.solver.tuning_file;
+  std::error_code ignored;
+  if (file.empty() || std::filesystem::exists(file, ignored) || make_method(config).is_taken_whole())
+    return {};
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  if (access((folder / ".").c_str(), W_OK | X_OK) == 0) return {};
+  return {fmt::format("{}: {} takes no file ({}), so the tuning is not kept; create it, or name another file",
+                      config.at("solver.tuning_file"), in_quotes(folder.string()), std::strerror(errno))};
+}
+
 // Is the command a plan? A `check` under a launcher, without --ranks and --gpu-memory, checks its own job.
 bool is_plan(const CommandLine& command) {
   return command.subcommand == Subcommand::check &&
@@ -550,7 +567,7 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
   const int ranks = command.ranks ? command.ranks : world.size();
   check_all_cells(deck.config, world);
   std::vector<Config> cases = all_or_throw(world, [&] { return sound_cases(config); });
-  for (const auto& warnings : {shape_warnings(config), time_warnings(config)})
+  for (const auto& warnings : {shape_warnings(config), time_warnings(config), tuning_warnings(config)})
     deck.config.warnings.insert(deck.config.warnings.end(), warnings.begin(), warnings.end());
   Placement placement =
       place_ranks(config, world, threads.threads, is_plan(command) ? Host::either : Host::this_one,

@@ -119,7 +119,12 @@ def test_what_is_no_tuning_file_is_refused_before_work(folder):
 
 
 def test_a_file_that_cannot_be_kept_is_a_warning(folder):
-    result, record = run(folder, "solver.tuning_file=no/such/folder/t.json")
+    """Before the sweeps, too: `check` has it. A run that takes what the file has writes none."""
+    file, early = "solver.tuning_file=no/such/folder/t.json", "argument 4: solver.tuning_file: 'no/such/folder' takes no file ("
+    assert f"warning: {early}" in program.ran("check", "deck.yaml", CPU, file, cwd=folder).stdout
+    assert early[3:] not in program.ran("check", "deck.yaml", CPU, "solver.tuning_file=t.json", cwd=folder).stdout
+    result, record = run(folder, file)
+    assert "takes no file (" in result.stderr.splitlines()[0]
     assert "the tuning is not kept: " in result.stderr
     assert any("the tuning is not kept" in w for w in record["warnings"])
 
