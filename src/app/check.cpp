@@ -203,7 +203,10 @@ std::string checkpoints_text(const Config& config) {
   const FileGroup files = plan_checkpoints(config);
   if (!checkpoint.write) return "checkpoints     none, also where the run is stopped\n";
   std::vector<std::string> when;
-  if (checkpoint.every_steps) when.push_back(fmt::format("every {} sweeps", *checkpoint.every_steps));
+  const char* const unit = config.problem.kind == ProblemKind::transient ? "step"
+                           : sweeps_of_cycle(config) > 1                 ? "cycle"
+                                                                         : "sweep";
+  if (checkpoint.every_steps) when.push_back("every " + counted(*checkpoint.every_steps, unit));
   if (checkpoint.every_time) when.push_back(fmt::format("every {:g} s", *checkpoint.every_time));
   if (checkpoint.every_wall)
     when.push_back(fmt::format("every {} of wall time", human_duration(*checkpoint.every_wall)));

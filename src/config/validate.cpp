@@ -249,7 +249,7 @@ void check_times(const Config& config, Problems& problems) {
   if (!problems.sound({"output", "problem.kind"})) return;
   const auto check_time = [&](const std::string& key, const OutputTimes& times) {
     if (times.every_time && !is_transient(config))
-      problems.add(key + ".every_time", "a steady problem has no time; use every_steps, in sweeps");
+      problems.add(key + ".every_time", "a steady problem has no time; use every_steps, in sweeps or cycles");
   };
   check_lag(config, "output.diagnostics", output.diagnostics, problems);
   check_time("output.checkpoint", output.checkpoint);

@@ -43,6 +43,14 @@ def test_long_steps_are_compared_with_the_limit(folder, times, said):
     assert f" sweeps per step, {said} times the stable limit " in check(folder, "problem.method=implicit", dt).stdout
 
 
+@pytest.mark.parametrize("problem, unit", [
+    ("{steps: 20, method: rkl, dt: 0.05}", "steps"), ("{kind: steady}", "cycles"), ("{kind: steady, method: jacobi}", "sweeps")])
+def test_intervals_of_checkpoints_are_in_the_unit_of_the_deck(folder, problem, unit):
+    held = "boundaries.x_min={kind: temperature, value: 300}"
+    out = check(folder, held, f"problem={problem}", "output.checkpoint.every_steps=5").stdout
+    assert f"checkpoints     every 5 {unit}, " in out
+
+
 def test_multigrid_gets_the_layers_that_it_needs(tmp_path):
     write_deck(tmp_path, """\
 grid: {cells: [8, 7, 1], lengths: [0.008, 0.05, 0.001]}

@@ -247,7 +247,8 @@ TEST(ConfigCrossChecks, ShapesAndOutput) {
       "deck.yaml:7:53: initial.0.to: 0.5 is not beyond 0.5 along z; write the larger corner last");
   expect_problem(
       steady("  mean_temperature: 300\noutput: {every_time: 1, slices: [{cell: 1, every_time: 3}]}\n"),
-      "deck.yaml:11:22: output.every_time: a steady problem has no time; use every_steps, in sweeps\n"
+      "deck.yaml:11:22: output.every_time: a steady problem has no time; use every_steps, in sweeps or "
+      "cycles\n"
       "deck.yaml:11:56: output.slices.0.every_time: a steady problem has no time; use every_steps, in "
       "sweeps");
   expect_problem(base + "output: {every_time: 1, every_steps: 1}\n",
