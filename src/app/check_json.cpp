@@ -18,6 +18,7 @@
 #include "output/records/json_value.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/schedule.hpp"
+#include "solver/super_step.hpp"
 
 namespace isotherm {
 
@@ -121,6 +122,7 @@ Json plan_json(const Config& config, int ranks, const CudaDevices& found) {
           {"memory_bytes", static_cast<double>(of_a_rank) * ranks},
           {"file_bytes", file_bytes},
           {"traffic_bytes", traffic_bytes},
+          {"may_divide_steps", step_control(config).has_value()},
           {"backend", where.backend},
           {"process_grid", decompose(config, ranks, where.backend).process_grid()}};
 }

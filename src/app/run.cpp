@@ -23,6 +23,7 @@
 #include "solver/method.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"
+#include "solver/super_step.hpp"
 #include "tune/autotuner.hpp"
 #include "tune/tuning_file.hpp"
 
@@ -333,6 +334,7 @@ class Run {
         record_.warnings.push_back(std::move(text));
     record_.performance.copy_bandwidth = plan_.copy_bandwidth;
     record_.performance.predicted_seconds = predicted_seconds(plan_.session, plan_.copy_bandwidth);
+    record_.performance.may_divide_steps = step_control(config()).has_value();
     if (restart)
       record_.continuation.restarted = {restart->file, restart->sweep(), restart->wall, restart->sweeps};
     phases_[Phase::setup] = plan_.started.seconds();

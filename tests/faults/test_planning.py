@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from program import BASE_DECK, expect_rejected, isotherm, measured, ran, write_deck
+from program import BASE_DECK, command, expect_rejected, finished, isotherm, measured, ran, write_deck
 
 BLIND = {"CUDA_VISIBLE_DEVICES": ""}
 CUDA = "parallel.device=cuda"
@@ -49,6 +49,18 @@ def test_intervals_of_checkpoints_are_in_the_unit_of_the_deck(folder, problem, u
     held = "boundaries.x_min={kind: temperature, value: 300}"
     out = check(folder, held, f"problem={problem}", "output.checkpoint.every_steps=5").stdout
     assert f"checkpoints     every 5 {unit}, " in out
+
+
+@pytest.mark.parametrize("method", ["implicit", "rkl"])
+def test_where_a_tolerance_divides_steps_the_prediction_is_a_least_one(folder, method):
+    words = f"problem={{steps: 2, dt: 0.05, method: {method}}}", "output.directory=out"
+    request = json.dumps({"requests": [{"plan": True}]})
+    for tolerance in ((), ("problem.tolerance=0.1",)):
+        least = "at least " * bool(tolerance)
+        assert re.search(rf"^sweeps +{least}about ", check(folder, *words, *tolerance).stdout, re.MULTILINE)
+        done = finished(command("check", "--json", "deck.yaml", *words, *tolerance), 0, cwd=folder, input=request)
+        assert json.loads(done.stdout)["answers"][0]["plan"]["may_divide_steps"] == bool(tolerance)
+    assert re.search("^  predicted    at least about ", ran("run", "deck.yaml", *words, *tolerance, cwd=folder).stdout, re.MULTILINE)
 
 
 def test_multigrid_gets_the_layers_that_it_needs(tmp_path):

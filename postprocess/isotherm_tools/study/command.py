@@ -168,4 +168,6 @@ def dry_run_text(deck, retry):
     for backend in sorted(bandwidths):
         text += ("Times are estimates: the least traffic of all sweeps (of a steady problem as if it took them all) over a copy bandwidth "
                  f"of {bandwidths[backend] / 1e9:.1f} GB/s, measured here ({backend}).\n")
+    if any(case.plan["may_divide_steps"] for case in deck.cases):
+        text += "They count whole steps: those that problem.tolerance divides take more.\n"
     return text

@@ -678,7 +678,9 @@ static Described performance(const RunRecord& r) {
        {"bytes_per_point", p.bytes_per_point, "least traffic"},
        {"copy_bandwidth_bytes_per_s", p.copy_bandwidth, "of these devices together, in this run"},
        {"predicted_sweeps_s", p.predicted_seconds,
-        "of the sweeps of a whole run, by estimate before the first"},
+        "of the sweeps of a whole run, by estimate before the first; of whole steps, where a tolerance "
+        "divides "
+        "them"},
        {"points_per_s", of(&Figures::points_per_second)},
        {"effective_bandwidth_bytes_per_s", of(&Figures::effective_bandwidth)},
        {"step_s", of(&Figures::seconds_per_sweep), "of a sweep"},
