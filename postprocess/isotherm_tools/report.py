@@ -475,7 +475,7 @@ ISOTHERMS = 8  # approximate number, between the coldest and the hottest cell
 MOST_CONTOUR_CELLS = 400  # along a side
 LEAST_SHARE = 0.0005  # of the time, below which a phase has no bar
 # Phases of run.json, from the bottom up; `stepping` and `total` are sums of others.
-PHASES = dict(zip(("sweeps", "halo", "reduction", "diagnostics", "output", "setup"), figures.PALETTE))
+PHASES = dict(zip(("sweeps", "halo", "reduction", "diagnostics", "output", "setup", "other"), (*figures.PALETTE, figures.LESS)))
 
 
 def field_figure(snapshot, planes, scale):

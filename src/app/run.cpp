@@ -383,6 +383,9 @@ class Run {
   int report() {
     if (record_.message.empty()) judge();
     phases_[Phase::total] = profile_[Phase::total] = plan_.started.seconds();
+    // The profile has the rest of the loop, this that of the run.
+    const double known = phases_[Phase::setup] + sum_of(phases_) + phases_[Phase::output];
+    phases_[Phase::other] = std::max(0.0, phases_[Phase::total] - known);
     record_.phases = gather_phases(phases_, plan_.world);
     if (plan_.command.profile) record_.profile = gather_profiles(profile_, plan_.world);
     RankInfo mine = record_.ranks[plan_.world.rank()];

@@ -60,6 +60,8 @@ def test_numbers_add_up_and_are_those_of_the_record(tmp_path):
     phases["stepping"] = phases["sweeps"] + phases["halo"] + phases["reduction"]
     for phase, parts in phases.items():
         assert [run["phases_s"][phase][name] for name in ("min", "mean", "max")] == pytest.approx(spread(*parts), rel=1e-9), phase
+    whole = sum(run["phases_s"][phase]["mean"] for phase in ("setup", "sweeps", "halo", "reduction", "diagnostics", "output", "other"))
+    assert whole == pytest.approx(run["phases_s"]["total"]["mean"], rel=1e-9)
     for part in set(INSIDE) & set(rows["share"]):
         mean = spread(part)[1]
         assert seconds(rows["mean"][part]) == pytest.approx(mean, rel=0.006)

@@ -137,7 +137,7 @@ std::string phase_table(const RunRecord& r) {
   TextTable table{"lrrrr", {{"phase", "min", "mean", "max", "share"}}};
   const double total = r.phases[Phase::total].mean;
   for (const Phase p : {Phase::setup, Phase::sweeps, Phase::halo, Phase::reduction, Phase::diagnostics,
-                        Phase::output, Phase::total}) {
+                        Phase::output, Phase::other, Phase::total}) {
     const Spread& s = r.phases[p];
     if (p == Phase::diagnostics && !(s.max > 0)) continue;  // the deck asked for none
     table.rows.push_back({std::string(word(p)), human_duration(s.min), human_duration(s.mean),

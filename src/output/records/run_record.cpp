@@ -635,7 +635,8 @@ static Described phases(const PhaseTable<Spread>& p) {
                  {"reduction", p[Phase::reduction], "norms and their all-reduce"},
                  {"diagnostics", p[Phase::diagnostics], "extremes, heat, histogram"},
                  {"output", p[Phase::output], "files, as far as the sweeps waited for them"},
-                 {"total", p[Phase::total], "of the run"},
+                 {"other", p[Phase::other], "polling, history, progress, and what is done after the loop"},
+                 {"total", p[Phase::total], "of the run: all of these together"},
                  {"stepping", p[Phase::stepping], "sweeps, halo and reduction together"}});
 }
 
@@ -678,9 +679,8 @@ static Described performance(const RunRecord& r) {
        {"bytes_per_point", p.bytes_per_point, "least traffic"},
        {"copy_bandwidth_bytes_per_s", p.copy_bandwidth, "of these devices together, in this run"},
        {"predicted_sweeps_s", p.predicted_seconds,
-        "of the sweeps of a whole run, by estimate before the first; of whole steps, where a tolerance "
-        "divides "
-        "them"},
+        "of the sweeps of a whole run, by estimate before the first; of whole steps, where a "
+        "tolerance divides them"},
        {"points_per_s", of(&Figures::points_per_second)},
        {"effective_bandwidth_bytes_per_s", of(&Figures::effective_bandwidth)},
        {"step_s", of(&Figures::seconds_per_sweep), "of a sweep"},
