@@ -131,10 +131,12 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, PlannedBackend
     });
   if (backend == Backend::cuda) plan.mirror = plan.field + plan.halo;
   if (!plan_files(config).empty() || config.output.checkpoint.write) {
-    plan.writing = std::min(static_cast<std::size_t>(decomposition.subdomain(rank).cells()) * size,
+    // Rank 0 packs the cells of all ranks where MPI-IO fails, which only a run can find out.
+    const Index cells = rank == 0 ? config.grid.cells.product() : decomposition.subdomain(rank).cells();
+    plan.writing = std::min(static_cast<std::size_t>(cells) * size,
                             static_cast<std::size_t>(SnapshotWriter::default_slab_bytes));
-    // Besides the packed cells: those received from other ranks, and those that HDF5 compresses.
-    if (config.output.compression > 0) plan.writing *= 3;
+    // In addition to the packed cells: those of other ranks or of MPI-IO, and those that HDF5 compresses.
+    plan.writing *= config.output.compression > 0 ? 3 : ranks > 1 ? 2 : 1;
   }
   const bool beside = config.output.asynchronous;
   if (beside || backend == Backend::cuda)

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from program import BASE_DECK, command, expect_rejected, finished, isotherm, measured, ran, write_deck
+from program import BASE_DECK, GATHERED, command, expect_rejected, finished, isotherm, measured, ran, write_deck
 
 BLIND = {"CUDA_VISIBLE_DEVICES": ""}
 CUDA = "parallel.device=cuda"
@@ -175,6 +175,13 @@ def test_a_grid_that_does_not_fit(folder, subcommand):
     ("[1e12, 1e12, 1]", "argument 3: grid.cells: 1000000000000 x 1000000000000 x 1 cells are too many to count")])
 def test_a_grid_that_cannot_be_counted(folder, subcommand, cells, line):
     expect_rejected(folder, isotherm(subcommand, "deck.yaml", f"grid.cells={cells}", cwd=folder), 65, line)
+
+
+def test_where_rank_0_writes_for_all_their_cells_are_planned_for(folder):
+    words = "grid.cells=160", "problem.steps=2", "solver.tuning_budget=0", "output.directory=out"
+    ran("run", "deck.yaml", *words, cwd=folder, ranks=2, **GATHERED)
+    memory = json.loads((folder / "out" / "run.json").read_text())["memory"]
+    assert 0.8 * memory["estimate_bytes"] < memory["host_peak_bytes"] < 1.1 * memory["estimate_bytes"]
 
 
 @pytest.mark.parametrize("kernel", ["auto", "temporal_openmp"])
