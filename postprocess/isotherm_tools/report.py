@@ -379,7 +379,7 @@ def performance(record):
     figures_of_merit = [
         ("cell updates", si(speed["points_per_s"], "Pts/s"), f"{speed['sweeps']} sweeps"),
         ("time per sweep", si(speed["step_s"], "s"), "of the slowest rank"),
-        ("effective bandwidth", si(effective, "B/s"), f"{speed['bytes_per_point']:g} bytes a point, least traffic"),
+        ("effective bandwidth", si(effective, "B/s"), f"{speed['bytes_per_point']:g} bytes per point, least traffic"),
         ("share of the copy bandwidth", percent(speed["copy_bandwidth_share_percent"]), f"a copy at {si(copy, 'B/s')}"),
     ]
     if halo.get("hidden_percent") is not None:

@@ -30,10 +30,10 @@ bool lists_ranks(const CheckOptions& options, int ranks) { return options.ranks_
 std::string estimate_text(const Config& config, const Decomposition& d, Backend backend) {
   const SweepCost cost = estimate(config, d.process_grid(), backend);
   const std::vector<EstimatedGrid> grids = weigh_process_grids(config, d.ranks(), backend);
-  std::string text =
-      fmt::format("  by estimate   {} a sweep of the slowest rank: {} cells, {} copies, {} wire, {} messages",
-                  human_duration(cost.total()), human_duration(cost.sweep), human_duration(cost.copies),
-                  human_duration(cost.wire), human_duration(cost.messages));
+  std::string text = fmt::format(
+      "  by estimate   {} per sweep of the slowest rank: {} cells, {} copies, {} wire, {} messages",
+      human_duration(cost.total()), human_duration(cost.sweep), human_duration(cost.copies),
+      human_duration(cost.wire), human_duration(cost.messages));
   const auto add = [&](const char* what, const EstimatedGrid& other) {
     text += fmt::format("; {} {}, {}", what, extent_text(other.grid), human_duration(other.cost.total()));
   };
@@ -232,11 +232,11 @@ std::string memory_lines(const Session& session, const CheckOptions& options) {
   const MemoryPlan& memory = session.memory;
   const bool is_here = placement.host == Host::this_one;
   const auto free = [](const Device& device) { return human_bytes(device.memory().free_bytes) + " free"; };
-  std::string text =
-      fmt::format("memory          {} a rank of host memory{}\n", human_bytes(memory.host(placement.backend)),
-                  is_here ? fmt::format(", {} on this host", free(*make_host_device())) : "");
+  std::string text = fmt::format("memory          {} of host memory per rank{}\n",
+                                 human_bytes(memory.host(placement.backend)),
+                                 is_here ? fmt::format(", {} on this host", free(*make_host_device())) : "");
   if (placement.backend == Backend::cuda)
-    text += fmt::format("                {} a rank of device memory, {}\n", human_bytes(memory.device()),
+    text += fmt::format("                {} of device memory per rank, {}\n", human_bytes(memory.device()),
                         options.gpu_bytes > 0
                             ? fmt::format("of {} (--gpu-memory)", human_bytes(options.gpu_bytes))
                         : is_here ? free(*open_device(placement))

@@ -191,7 +191,8 @@ CLI::App* add_subject(CLI::App& bench, BenchSubject subject, const char* descrip
       ->type_name("TEXT:SIZE")
       ->delimiter(',')
       ->allow_extra_args(false);
-  add_list(app, "--precision", options.precisions, "default: both")->transform(value_of<Precision>());
+  add_list(app, "--precision", options.precisions, "default: fp32 and fp64")
+      ->transform(value_of<Precision>());
   app->add_option("--seed", options.seed, "of the random fields (default: 1)")
       ->check(number_from(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()));
   app->add_option("--json", options.json, "write everything measured to this file");
@@ -212,7 +213,7 @@ CLI::App* add_names(CLI::App* app, const std::string& names, double seconds, Ben
                                           {"gpu", DeviceChoice::cuda}}));
   if (!by_time) return app;
   app->add_option("--seconds", options.seconds,
-                  fmt::format("time of measuring, per kernel (default: {})", seconds))
+                  fmt::format("time of measuring each entry (default: {})", seconds))
       ->check(number_from(1e-6, 3600.0));
   return app;
 }
@@ -244,24 +245,29 @@ void declare_bench(CLI::App& app, CommandLine& command) {
   const auto add = [&](BenchSubject subject, const char* description, const char* sizes) {
     return add_subject(*bench, subject, description, sizes, command);
   };
-  declare_stencil(add_names(add(BenchSubject::stencil, "sweeps", grid), "kernels", 1, options), options);
-  add_names(add(BenchSubject::reduction, "reductions of the difference of two fields", grid), "kernels", 1,
-            options)
+  declare_stencil(
+      add_names(add(BenchSubject::stencil, "sweeps of the stencil kernels", grid), "kernels", 1, options),
+      options);
+  add_names(add(BenchSubject::reduction, "reduction kernels, on the difference of two fields", grid),
+            "kernels", 1, options)
       ->add_option("--op", options.op, "what is computed (default: l2)")
       ->transform(value_of<ReductionOp>());
-  add_names(add(BenchSubject::bandwidth, "ways to move arrays", grid), "kernels", 1, options);
+  add_names(add(BenchSubject::bandwidth, "memory bandwidth: copies and other ways to move arrays", grid),
+            "kernels", 1, options);
   CLI::App* formula =
-      add_names(add(BenchSubject::formula, "a formula of x, y, z and t at the points of a box", "512x512x1"),
+      add_names(add(BenchSubject::formula, "a formula of x, y, z and t, at the points of a box", "512x512x1"),
                 "", 1, options);
   formula->add_option("--formula", options.formula, "(default: a spot that moves over a face)");
-  CLI::App* halo = add_names(add(BenchSubject::halo, "transports across each face, of all ranks", "64,256"),
-                             "transports", 0.05, options);
+  CLI::App* halo = add_names(
+      add(BenchSubject::halo, "halo exchange by each transport, across each face of all ranks", "64,256"),
+      "transports", 0.05, options);
   add_list(halo, "--ghosts", options.ghosts, "layers (default: 1,2,4)")->check(number_from(1, 64));
-  CLI::App* io = add(BenchSubject::io, "snapshots compared with plain writes, of all ranks", "256");
+  CLI::App* io = add(BenchSubject::io, "snapshots compared with plain writes, by all ranks", "256");
   io->add_option("--folder", options.folder, "where the files are written (default: here)");
   io->add_option("--repeats", options.repeats, "files of each way (default: 5)")->check(number_from(1, 1000));
-  CLI::App* solve = add_names(add(BenchSubject::solve, "methods to a steady field, of all ranks", grid),
-                              "methods", 1, options, false);
+  CLI::App* solve =
+      add_names(add(BenchSubject::solve, "steady methods, from start to tolerance, on all ranks", grid),
+                "methods", 1, options, false);
   solve->add_option("--repeats", options.repeats, "solutions (default: 5)")->check(number_from(1, 1000));
   solve->add_option("--deck", options.deck,
                     "of the body, on its own cells or --sizes (default: a uniform cube)");
@@ -311,8 +317,8 @@ void declare(CLI::App& app, CommandLine& command, std::string& from) {
       app.add_subcommand("schema", "print the JSON Schema of decks, for editors, or of records");
   schema->add_option("of", command.schema, "deck (default), or run: what run.json holds")
       ->check(one_of({"deck", "run"}));
-  CLI::App* info = app.add_subcommand("info", "what a snapshot holds, and whether it is whole");
-  info->add_option("file", command.file, "a snapshot, .hdf")->required();
+  CLI::App* info = app.add_subcommand("info", "what a snapshot or checkpoint holds, and whether it is whole");
+  info->add_option("file", command.file, "a snapshot or checkpoint, .hdf")->required();
   info->add_flag("--deck", command.print_deck, "print the deck inside the file instead");
   declare_bench(app, command);
 }

@@ -109,7 +109,7 @@ def test_the_speed_is_that_of_a_sweep_where_steps_have_several(tmp_path):
     said = ran("run", write_deck(tmp_path, deck), cwd=tmp_path).stdout
     written = record(tmp_path / "out")
     sweeps = written["performance"]["sweeps"]
-    assert sweeps > 2 and re.search(r"^  speed .*\d \w+ a sweep$", said, re.MULTILINE)
+    assert sweeps > 2 and re.search(r"^  speed .*\d \w+ per sweep$", said, re.MULTILINE)
     assert written["performance"]["step_s"] <= written["phases_s"]["stepping"]["max"] / 2 * (1 + 1e-9)
     assert "sweep" in json.loads(ran("schema", "run").stdout)["properties"]["performance"]["properties"]["step_s"]["description"]
 

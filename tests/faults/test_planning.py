@@ -24,7 +24,7 @@ def test_a_host_without_gpus_plans_for_them(folder):
     assert re.search(r"^process grid    \d x \d x \d \(8 ranks\)", out, re.MULTILINE)
     assert re.search(r"^placement       a GPU for each rank, on other hosts \(here: no CUDA device \(.+\)\); their memory and speed are "
                      r"not known here$", out, re.MULTILINE)
-    assert re.search(r" a rank of device memory.*, of a GPU that is not here: --gpu-memory 80GiB says what one has$", out, re.MULTILINE)
+    assert re.search(r" of device memory per rank.*, of a GPU that is not here: --gpu-memory 80GiB says what one has$", out, re.MULTILINE)
     assert "  what norms take is not known here\n" in out and "partial results of norms" not in out
     assert re.search(r"^  fields, ghosts, sources +\S+ \S+  device$", out, re.MULTILINE)
     assert re.search(r"^sweeps          about \S+ \w+, at a copy bandwidth of 4200\.0 GB/s for each GPU$", out, re.MULTILINE)
@@ -95,7 +95,7 @@ def test_what_a_gpu_of_the_plan_has_decides(folder):
     large = "grid.cells=1024"
     for words in ((CUDA,), ()):
         out = check(folder, large, *words, "--gpu-memory", "80GiB").stdout
-        assert re.search(r"^ +16\.\d+ GiB a rank of device memory.*, of 80\.00 GiB \(--gpu-memory\)$", out, re.MULTILINE)
+        assert re.search(r"^ +16\.\d+ GiB of device memory per rank.*, of 80\.00 GiB \(--gpu-memory\)$", out, re.MULTILINE)
         err = check(folder, large, *words, "--gpu-memory", "16 GB", code=71).stderr
         assert re.match(r"a rank needs 16\.\d+ GiB of device memory and --gpu-memory gives it 14\.90 GiB; ", err)
         check(folder, large, *words, "--gpu-memory", "16GB", "--ranks", 2)

@@ -129,8 +129,9 @@ std::string verification_text(const Verification& v) {
 
 std::string memory_text(const RunRecord& r) {
   const std::int64_t peak = most_peak_bytes(r);
-  return join({r.memory_estimate_bytes > 0 ? human_bytes(r.memory_estimate_bytes) + " estimated a rank" : "",
-               peak > 0 ? human_bytes(peak) + " host peak" : ""});
+  return join(
+      {r.memory_estimate_bytes > 0 ? human_bytes(r.memory_estimate_bytes) + " estimated per rank" : "",
+       peak > 0 ? human_bytes(peak) + " host peak" : ""});
 }
 
 std::string phase_table(const RunRecord& r) {
@@ -148,8 +149,8 @@ std::string phase_table(const RunRecord& r) {
 }
 
 std::string bandwidth_text(const RunRecord& r, const Figures& f) {
-  std::string text = fmt::format("{:.1f} GB/s effective ({:.4g} bytes a point)", f.effective_bandwidth / 1e9,
-                                 r.performance.bytes_per_point);
+  std::string text = fmt::format("{:.1f} GB/s effective ({:.4g} bytes per point)",
+                                 f.effective_bandwidth / 1e9, r.performance.bytes_per_point);
   if (f.copy_share)
     text += fmt::format(", {:.1f} % of the copy bandwidth of {:.1f} GB/s", 100 * *f.copy_share,
                         *r.performance.copy_bandwidth / 1e9);
@@ -164,7 +165,7 @@ std::string time_block_text(const MethodRecord& m) {
 std::string tuning_text(const Tuning& t) {
   if (t.source == Tuning::Source::deck) return "";
   if (t.source == Tuning::Source::file) return "as " + escaped(t.file) + " says";
-  if (t.source == Tuning::Source::defaults) return "by default";
+  if (t.source == Tuning::Source::defaults || t.candidates.empty()) return "by default";
   std::optional<double> single, temporal;
   for (const Tuning::Candidate& c : t.candidates)
     if (std::optional<double>& best = c.time_block > 1 ? temporal : single; c.reduction.empty())
@@ -235,7 +236,7 @@ std::string final_table(const RunRecord& r) {
                       plural(r.performance.cycles, "step"), plural(r.performance.steps, "part"),
                       grouped(r.performance.rejected_steps)));
     add(text, "speed",
-        fmt::format("{}, {} a sweep", human_rate(f->points_per_second),
+        fmt::format("{}, {} per sweep", human_rate(f->points_per_second),
                     human_duration(f->seconds_per_sweep)));
     if (f->values_fraction)
       add(text, "in time",
