@@ -356,14 +356,16 @@ class Autotuner {
   // Switches to fewer planes if it can. Discards the sample so far, of the default plan on all planes.
   void use_fewer_planes() {
     Level<T>& whole = solver_.level();
+    const Communicator& ranks = whole.communicator();
     const Int3 extent = whole.extent();
     const double planes_in_budget = share_of_planes * budget() / sweep_seconds_ * extent.z;
     const std::size_t plane = static_cast<std::size_t>(extent.x * extent.y) * sizeof(T);
     const Index planes = std::clamp(static_cast<Index>(planes_in_budget), fewest_planes,
                                     std::max(fewest_planes, static_cast<Index>(most_bytes / plane)));
     // Ranks may differ by a plane. There must be more planes than layers of ghosts.
-    const Index agreed = whole.communicator().all_reduce(std::min(planes, extent.z), ReduceOp::min);
-    if (agreed <= ghost_layers(config_) || 2 * agreed > extent.z) return;
+    const Index thinnest = ranks.all_reduce(extent.z, ReduceOp::min);
+    const Index agreed = ranks.all_reduce(std::min(planes, extent.z), ReduceOp::min);
+    if (agreed <= ghost_layers(config_) || 2 * agreed > thinnest) return;
     Config config = config_;
     config.grid.cells.z = agreed * whole.decomposition().process_grid().z;
     config.grid.lengths.reset();
@@ -371,7 +373,7 @@ class Autotuner {
     fewer_ = std::make_unique<FewerPlanes>(config, whole, tried_.front().plan.sweep);
     tuning_.planes = agreed;
     tried_.front().samples.clear();
-    shrunk_ = extent.z / static_cast<double>(agreed);
+    shrunk_ = static_cast<double>(config_.grid.cells.z) / static_cast<double>(config.grid.cells.z);
     sweep_seconds_ /= shrunk_;
   }
 
@@ -404,7 +406,7 @@ class Autotuner {
   double sweep_seconds_ = 0;       // of the fastest sweep so far; 0: none was measured
   Tuning tuning_;                  // without its candidates
   std::unique_ptr<FewerPlanes> fewer_;
-  double shrunk_ = 1;  // the planes of a rank over those of fewer_
+  double shrunk_ = 1;  // the planes of the grid over those of fewer_
 };
 
 // Records how steps are executed, and the measurements of the autotuner (may be null).
