@@ -101,9 +101,12 @@ class Autotuner {
   static constexpr double long_step = 0.1;  // of the budget: longer steps are measured on fewer planes
   // s: with this budget, the creation of a level of fewer planes is comparatively cheap.
   static constexpr double worth_a_level = 0.02;
-  static constexpr double share_of_planes = 0.02;                    // of the budget, for one sweep of them
-  static constexpr Index fewest_planes = 16;                         // of a rank
-  static constexpr std::size_t most_bytes = std::size_t{128} << 20;  // of a field of fewer planes
+  static constexpr double share_of_planes = 0.02;  // of the budget, for one sweep of them
+  static constexpr Index fewest_planes = 16;       // of a rank
+  // The memory plan of a run has no fewer planes. A field of them takes at most so much, or this part of a
+  // field of the run.
+  static constexpr std::size_t most_bytes = std::size_t{128} << 20;
+  static constexpr Index share_of_field = 16;
   static constexpr double samples_in_budget = 64;  // samples for which the budget should last
   static constexpr double shortest_sample = 2e-4, longest_sample = 8e-3;  // s
   // By round: candidates slower than the fastest by more than this drop out.
@@ -353,6 +356,18 @@ class Autotuner {
     return true;
   }
 
+  // Collective. Is there memory for the fields, sources and halos of such subdomains, and some to spare? As
+  // if all ranks of the host shared one device.
+  bool fits(Int3 extent) {
+    const Level<T>& whole = solver_.level();
+    const Device& device = whole.device();
+    const std::size_t field = field_bytes(extent, ghost_layers(config_), sizeof(T), device.backend());
+    const Communicator& ranks = whole.communicator();
+    const auto sharers = static_cast<std::size_t>(ranks.split_by_host().size());
+    const std::size_t free = all_or_throw(ranks, [&] { return device.memory().free_bytes; });
+    return ranks.all(5 * field * sharers < free);
+  }
+
   // Switches to fewer planes if it can. Discards the sample so far, of the default plan on all planes.
   void use_fewer_planes() {
     Level<T>& whole = solver_.level();
@@ -360,12 +375,13 @@ class Autotuner {
     const Int3 extent = whole.extent();
     const double planes_in_budget = share_of_planes * budget() / sweep_seconds_ * extent.z;
     const std::size_t plane = static_cast<std::size_t>(extent.x * extent.y) * sizeof(T);
-    const Index planes = std::clamp(static_cast<Index>(planes_in_budget), fewest_planes,
-                                    std::max(fewest_planes, static_cast<Index>(most_bytes / plane)));
+    const Index most = std::max(static_cast<Index>(most_bytes / plane), extent.z / share_of_field);
+    const Index planes = std::min(most, std::max(fewest_planes, static_cast<Index>(planes_in_budget)));
     // Ranks may differ by a plane. There must be more planes than layers of ghosts.
     const Index thinnest = ranks.all_reduce(extent.z, ReduceOp::min);
-    const Index agreed = ranks.all_reduce(std::min(planes, extent.z), ReduceOp::min);
-    if (agreed <= ghost_layers(config_) || 2 * agreed > thinnest) return;
+    const Index agreed = ranks.all_reduce(planes, ReduceOp::min);
+    if (agreed < fewest_planes || agreed <= ghost_layers(config_) || 2 * agreed > thinnest) return;
+    if (!fits({extent.x, extent.y, agreed})) return;
     Config config = config_;
     config.grid.cells.z = agreed * whole.decomposition().process_grid().z;
     config.grid.lengths.reset();
