@@ -370,6 +370,8 @@ class Autotuner {
 
   // Switches to fewer planes if it can. Discards the sample so far, of the default plan on all planes.
   void use_fewer_planes() {
+    // A dataset has the cells of the whole grid, and a file may be written meanwhile.
+    if (std::ranges::count(config_.regions, RegionShape::dataset, &MaterialRegion::shape) > 0) return;
     Level<T>& whole = solver_.level();
     const Communicator& ranks = whole.communicator();
     const Int3 extent = whole.extent();

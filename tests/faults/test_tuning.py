@@ -7,6 +7,8 @@ import signal
 import subprocess
 import time
 
+import h5py
+import numpy as np
 import pytest
 
 import program
@@ -73,6 +75,17 @@ def test_nothing_is_measured(folder, overrides, source):
     result, record = run(folder, *overrides)
     assert record["method"]["tuning"]["source"] == source and record["method"]["tuning"]["candidates"] == []
     assert "measured" not in result.stdout
+
+
+def test_regions_of_a_dataset_are_not_measured_on_fewer_planes(folder):
+    """Long steps are, but a dataset has the cells of the whole grid."""
+    with h5py.File(folder / "ids.h5", "w") as file:
+        file["ids"] = np.ones((64, 40, 40), np.int32)
+    _, record = run(folder, "material={default: a}", "materials={a: {conductivity: 1, density: 1, heat_capacity: 1}, "
+                    "b: {conductivity: 2, density: 1, heat_capacity: 1}}", "grid.cells=[40, 40, 64]", "solver.tuning_budget=5e-5",
+                    "regions=[{shape: dataset, file: ids.h5, dataset: ids, map: {1: b}}]", "problem.steps=300")
+    tuning = record["method"]["tuning"]
+    assert tuning["source"] == "measurement" and tuning["planes"] == 64
 
 
 def test_a_file_remembers(folder):
