@@ -71,7 +71,6 @@ void validate_combination(const Config& config, int ranks, const CudaDevices& fo
     throw deck_error(config, "parallel.overlap", "{}; use auto", why);
   const auto device = device_of(where.backend, found);
   validate_on(config, ranks, where);
-  settle_graph(config, true, why_no_graph(config, *device));
   validate_transport(config, *device);
 }
 

@@ -45,7 +45,7 @@ bool use_recalled(const TuningChoice& choice, const KernelChoices<T>& choices, S
   if (choice.halo_width < least || choice.halo_width > ghost_layers(level.config())) return false;
   const StepPlan<T> before = solver.plan();
   const StepPlan<T> plan{*sweep, choice.halo_width, choice.overlap,
-                         choice.graph && level.halo().why_not_recordable().empty()};
+                         choice.graph && level.why_no_graph().empty()};
   solver.step().use(plan);
   const bool can_run = solver.step().can_run();
   can_run ? solver.use(plan, **reduction) : solver.step().use(before);

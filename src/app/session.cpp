@@ -547,7 +547,9 @@ std::vector<Config> sound_cases(const Config& config) {
 
 void validate_on(const Config& config, int ranks, PlannedBackend where) {
   const Int3 largest = decompose(config, ranks, where.backend).subdomain(0).extent();
-  if (where.host != Host::this_one) return;
+  const bool is_here = where.host == Host::this_one;
+  settle_graph(config, true, why_no_graph(config, is_here ? where.backend : Backend::cuda));
+  if (!is_here) return;
   with_number(config.precision, [&]<class T>(T) { kernel_choices<T>(config, where.backend, largest); });
 }
 

@@ -167,8 +167,8 @@ int widest_halo(const Config& config, const Decomposition& decomposition, int mo
   return static_cast<int>(std::max<std::int64_t>(1, std::min({std::int64_t{most}, due, *thinnest})));
 }
 
-std::string why_no_graph(const Config& config, const Device& device) {
-  if (!device.records_graphs()) return "only GPUs have graphs";
+std::string why_no_graph(const Config& config, Backend backend) {
+  if (backend == Backend::host) return "only GPUs have graphs";
   if (values_vary_by_sweep(config)) return "boundaries or sources vary in time";
   return "";
 }

@@ -135,7 +135,7 @@ bool values_vary_by_sweep(const Config& config);
 bool sources_fill_a_field(const Config& config);  // varying sources that are not swept in boxes
 
 // Why sweeps cannot be recorded as graphs; empty if they can. Halo exchanges are not considered.
-std::string why_no_graph(const Config& config, const Device& device);
+std::string why_no_graph(const Config& config, Backend backend);
 // Are sweeps queued as graphs? Throws Error(deck) where the deck demands it and `why_not` is not empty.
 bool settle_graph(const Config& config, bool wanted, const std::string& why_not);
 

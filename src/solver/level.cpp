@@ -144,6 +144,12 @@ void Level<T>::find_body() {
 }
 
 template <class T>
+std::string Level<T>::why_no_graph() const {
+  const std::string why = isotherm::why_no_graph(config_, device_.backend());
+  return why.empty() ? halo_.why_not_recordable() : why;
+}
+
+template <class T>
 HeatTotals Level<T>::fill_sources() {
   if (all_sources(config_).empty()) return {};
   const std::vector<RegionValue> entries = constant_sources(config_);

@@ -286,6 +286,7 @@ class Level {
     sweeps_ += sweeps;
     has_before_ = has_before;
   }
+  std::string why_no_graph() const;  // empty: sweeps with their exchanges can be recorded
   // Records the sweeps that `work` queues, an even number of launches; none is executed yet.
   void record(RecordedSweeps<T>& recorded, const std::function<void()>& work) {
     const std::int64_t before = sweeps_;

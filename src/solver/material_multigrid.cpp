@@ -326,7 +326,8 @@ class MaterialMultigrid {
 
   // As in Multigrid.
   bool can_be_recorded() {
-    return config_.solver.cuda_graph != GraphChoice::off && why_no_graph(config_, device_).empty() &&
+    return config_.solver.cuda_graph != GraphChoice::off &&
+           why_no_graph(config_, device_.backend()).empty() &&
            std::ranges::all_of(grids_, [](const auto& each) { return each->is_recordable(); });
   }
 

@@ -313,7 +313,7 @@ class Multigrid : public WholeCycle {
     const Config& config = level(0).config();
     if (coarse_.empty()) return false;  // the number of launches need not be even
     if (config.solver.cuda_graph == GraphChoice::off || finest_.clock.waits || fixes_mean_) return false;
-    if (!why_no_graph(config, level(0).device()).empty()) return false;
+    if (!why_no_graph(config, level(0).device().backend()).empty()) return false;
     for (std::size_t i = 0; i <= coarse_.size(); ++i)
       if (!level(i).halo().why_not_recordable().empty() ||
           (i > 0 && coarse_[i - 1]->gathering && coarse_[i - 1]->gathering->needs_host()))

@@ -78,8 +78,8 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
       step_(level_, fitting(kernels.sweep, config, decomposition)),
       queue_limit_(own_event(device)) {
   StepPlan<T> plan = step_.plan();
-  plan.graph = all_or_throw(
-      communicator, [&] { return settle_graph(config, kernels_.graph, level_.halo().why_not_recordable()); });
+  plan.graph =
+      all_or_throw(communicator, [&] { return settle_graph(config, kernels_.graph, level_.why_no_graph()); });
   step_.use(plan);
   make_check();
   stored ? level_.read(*stored) : level_.initialise();

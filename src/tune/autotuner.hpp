@@ -249,8 +249,7 @@ class Autotuner {
 
   std::vector<Candidate> graph_candidates() const {
     const Level<T>& level = solver_.level();
-    if (config_.solver.cuda_graph != GraphChoice::automatic ||
-        !why_no_graph(config_, level.device()).empty() || !level.halo().why_not_recordable().empty() ||
+    if (config_.solver.cuda_graph != GraphChoice::automatic || !level.why_no_graph().empty() ||
         sweep_seconds_ > sweep_without_graph)
       return {};
     StepPlan<T> plan = tried_[fastest_].plan;

@@ -145,10 +145,19 @@ def test_a_file_that_cannot_be_kept_is_a_warning(folder):
 @pytest.mark.parametrize("overrides, line", [
     (["solver.tile=1plane"], "argument 3: solver.tile: '1plane' is a tile of one kernel (solver.kernel is auto); "),
     (["solver.tile=9planes", "solver.kernel=openmp"], "argument 3: solver.tile: '9planes' is no tile of kernel openmp; "),
+    (["solver.cuda_graph=true"], "argument 3: solver.cuda_graph: sweeps cannot be queued as graphs here (only GPUs have graphs); "),
     (["initial=[{shape: formula, formula: 1/(x-0.0625)}]", "solver.tuning_file=tuning.json"], "argument 3: initial.0.formula: ")])
 def test_a_wrong_deck_leaves_no_tuning_file(folder, overrides, line):
     """Nothing is written before the deck is fully checked."""
     program.expect_rejected(folder, program.isotherm("run", "deck.yaml", *overrides, CPU, cwd=folder), 65, line)
+
+
+def test_check_knows_that_values_which_vary_allow_no_graphs(folder):
+    """Also for a GPU that is not here."""
+    words = ["check", "deck.yaml", "solver.cuda_graph=true", "parallel.device=cuda"]
+    assert program.ran(*words, cwd=folder).stderr == ""
+    result = program.isotherm(*words, "boundaries={x_min: {kind: temperature, value: 300 + t}}", cwd=folder)
+    program.expect_rejected(folder, result, 65, "argument 3: solver.cuda_graph: ")
 
 
 def test_sums_that_decide_are_always_those_of_one_kernel(folder):

@@ -66,7 +66,7 @@ inline Decomposition even_blocks(const Config& config, int depth = 1) {
 template <class T>
 SolverKernels<T> rows_with_graphs(const Config& config, const Device& device) {
   SolverKernels<T> kernels = choose_kernels<T>(config, device.backend());
-  kernels.graph = why_no_graph(config, device).empty();
+  kernels.graph = why_no_graph(config, device.backend()).empty();
   return kernels;
 }
 

@@ -289,7 +289,7 @@ class SweepGraph : public BackendTest {};
 TEST_P(SweepGraph, LeavesTheBitsAlone) {
   if (world().size() > 1) GTEST_SKIP() << "of one rank";
   Config boundaries = decks::without_time(decks::every_wall({17, 13, 11}));
-  ASSERT_EQ(why_no_graph(boundaries, device()), "");
+  ASSERT_EQ(why_no_graph(boundaries, GetParam()), "");
   for (const int halo_width : {1, 3}) {
     SCOPED_TRACE(halo_width);
     boundaries.solver.halo_width = halo_width;
@@ -344,6 +344,20 @@ TEST_P(SweepGraph, ThatADeckInsistsOnIsRejectedWhereHalosNeedTheHost) {
       refusal<CollectiveError>(work, ExitCode::deck),
       "test: solver.cuda_graph: sweeps cannot be queued as graphs here (ranks 0 and 1 exchange halos by "
       "transport host, which needs the host); use auto");
+}
+// A graph would repeat the values of the time at which it was recorded.
+TEST_P(SweepGraph, IsNotRecordedWhereValuesVary) {
+  Config config = decks::every_wall({9, 10, 13});
+  ASSERT_TRUE(values_vary_by_sweep(config));
+  SolverKernels<double> kernels = choose_kernels<double>(config, device().backend());
+  kernels.graph = true;
+  Solver<double> solver(config, even_blocks(config), world(), device(), kernels);
+  EXPECT_FALSE(solver.plan().graph);
+  EXPECT_EQ(answers_of_a_run(solver), answers_of_a_run(*PlainSolver<double>(config)));
+  config.solver.cuda_graph = GraphChoice::on;
+  expect_says(refusal<CollectiveError>(
+                  [&] { solver_of<double>(config, even_blocks(config), world(), device()); }, ExitCode::deck),
+              "boundaries or sources vary in time");
 }
 INSTANTIATE_TEST_SUITE_P(Cuda, SweepGraph, testing::Values(Backend::cuda));
 
