@@ -397,14 +397,14 @@ class MaterialCorrection : public Correction<T> {
     const bool is_step = is_implicit(level_.config());
     const Goal goal = is_step ? of_step : of_cycle;
     double first = 0;
+    const auto misses_goal = [&] { return std::abs(energy_) > goal.left * goal.left * first; };
     int taken = 0;
-    for (; taken < cycles || (taken < goal.most && std::abs(energy_) > goal.left * goal.left * first);
-         ++taken) {
+    for (; taken < cycles || (taken < goal.most && misses_goal()); ++taken) {
       multigrid_.v_cycle();
       add_correction();
       if (taken == 0) first = energy_;
     }
-    if (is_step && taken == goal.most) throw unsolved(std::sqrt(std::abs(energy_) / first));
+    if (is_step && misses_goal()) throw unsolved(std::sqrt(std::abs(energy_) / first));
     extra_sweeps_ += (taken - cycles) * 2 * level_.method().in_a_row;
     step_.forget_ghosts();
   }
