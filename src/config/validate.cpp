@@ -339,8 +339,12 @@ void check_cells(const Config& config, Problems& problems) {
   const Int3 n = config.grid.cells;
   if (std::min({n.x, n.y, n.z}) == 0) return report_missing_cells(n, problems);
   if (n.y > std::numeric_limits<Index>::max() / n.x || n.z > std::numeric_limits<Index>::max() / (n.x * n.y))
-    problems.add("grid.cells", "{} x {} x {} cells are too many to count (more than 2^63 - 1); use fewer",
-                 n.x, n.y, n.z);
+    return problems.add("grid.cells",
+                        "{} x {} x {} cells are too many to count (more than 2^63 - 1); use fewer", n.x, n.y,
+                        n.z);
+  constexpr Index most = std::numeric_limits<int>::max();  // cells along an axis of a coarser grid are ints
+  if (const Index longest = std::max({n.x, n.y, n.z}); longest > most)
+    problems.add("grid.cells", "{} cells along an axis are more than {}; use fewer", longest, most);
 }
 
 // Zones and cells are read separately, so their counts may differ.

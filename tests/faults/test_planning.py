@@ -171,6 +171,7 @@ def test_a_grid_that_does_not_fit(folder, subcommand):
 @pytest.mark.parametrize("cells, line", [
     ("1048576", "a subdomain of 1048576 x 1048576 x 1048576 cells has more bytes than 64 bits can count"),
     ("2000000", "grid of 2000000x2000000x2000000 cells is too large (their number passes 2^61); use fewer cells"),
+    ("[8, 8, 2200000000]", "argument 3: grid.cells: 2200000000 cells along an axis are more than 2147483647; use fewer"),
     ("1e7", "argument 3: grid.cells: 10000000 x 10000000 x 10000000 cells are too many to count"),
     ("[1e12, 1e12, 1]", "argument 3: grid.cells: 1000000000000 x 1000000000000 x 1 cells are too many to count")])
 def test_a_grid_that_cannot_be_counted(folder, subcommand, cells, line):
