@@ -228,6 +228,7 @@ class Autotuner {
 
   std::vector<Candidate> step_candidates() const {
     if (!exchanges(solver_.level().sides())) return {};
+    const bool varies = solver_.level().sources_vary();  // fewer planes have no sources
     const bool overlap_is_open = config_.parallel.overlap == Overlap::automatic &&
                                  overlaps(Overlap::automatic, solver_.level().device().backend(),
                                           solver_.level().communicator().size());
@@ -237,7 +238,7 @@ class Autotuner {
       if (overlap_is_open) overlaps = {Overlap::on, Overlap::off, Overlap::in_kernel};
       for (const int width : halo_widths(from.sweep))
         for (const Overlap overlap : overlaps) {
-          if (overlap == Overlap::in_kernel && (width > 1 || from.sweep.time_block > 1)) continue;
+          if (overlap == Overlap::in_kernel && (varies || width > 1 || from.sweep.time_block > 1)) continue;
           StepPlan<T> plan = from;
           plan.halo_width = width;
           plan.overlap = overlap;
@@ -394,8 +395,10 @@ class Autotuner {
     sweep_seconds_ /= shrunk_;
   }
 
-  // The solver continues with the fastest plan so far.
+  // The solver continues with the fastest plan so far, or the default where only fewer planes can run that.
   void use_fastest() {
+    solver_.step().use(tried_[fastest_].plan);
+    if (!solver_.step().can_run()) fastest_ = 0;
     const Candidate& fastest = tried_[fastest_];
     const ReductionKernel<T>* const default_reduction = choices_.first_reduction(fastest.plan.sweep);
     solver_.use(fastest.plan, fastest.reduction ? *fastest.reduction : *default_reduction);

@@ -477,6 +477,26 @@ TEST_P(FaceStoresTest, KeepTheirBitsWhilePhasesAreTimed) {
   }
 }
 
+// Fewer planes have no sources, and could store faces that the run sweeps again near its sources.
+TEST_P(FaceStoresTest, AreNoCandidatesWhereSourcesVary) {
+  Config config = with_face_stores(decks::sources_in_few_cells({40, 9, 40 * world().size()}));
+  config.parallel.overlap = Overlap::automatic;
+  config.solver.reduction = "warp_shuffle";
+  config.solver.halo_width = 1;
+  config.problem.steps = 1000000;
+  Solver<double> solver =
+      solver_of<double>(config, blocks_of(config, {1, 1, world().size()}), world(), device());
+  KernelChoices<double> choices = kernel_choices<double>(config, device().backend());
+  choices.sweeps.resize(1);
+  const Timer timer;
+  solver.sweep(9);
+  solver.synchronize();
+  config.solver.tuning_budget = world().all_reduce(timer.seconds(), ReduceOp::max);
+  Autotuner<double> autotuner(config, solver, choices);
+  autotuner.advance(solver.sweeps() + 10000);
+  for (const Tuning::Candidate& c : autotuner.record().candidates) EXPECT_NE(c.overlap, Overlap::in_kernel);
+}
+
 TEST_P(FaceStoresTest, AreRejectedWhereTheyCannotBe) {
   const Index n = world().size();
   const Int3 along_x{n, 1, 1}, along_y{1, n, 1};
