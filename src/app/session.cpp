@@ -402,6 +402,13 @@ LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
     return parse_deck(deck.text, command.file, command.overrides, registry_names(),
                       command.override_arguments);
   });
+  // Each rank looks for the files that the deck names, and a run that it names may write another meanwhile.
+  const std::string mine = to_yaml(deck.config);
+  if (world.any(mine != world.broadcast(mine)))
+    throw error_of<CollectiveError>(ExitCode::deck,
+                                    "{}: ranks found different files by its paths (files change, or ranks "
+                                    "start in different directories); start all again, in one directory",
+                                    command.file);
   record_contents(deck.config, world);
   if (command.from_output) be_another_run(deck.config, name);
   return deck;

@@ -57,6 +57,13 @@ def test_ranks_with_different_arguments(folder, first, second):
     expect_rejected(folder, done, 70, f"rank 1 runs '{program} {' '.join(second)}' and rank 0 runs '{program} {' '.join(first)}' (")
 
 
+def test_ranks_that_find_different_files(folder):
+    """As where the run that `initial` names writes a snapshot between the looks of two ranks."""
+    words = command("check", "deck.yaml", "initial=[{shape: dataset, file: a.h5, dataset: a}]", ranks=1)
+    done = finished([*words, ":", "-wdir", str(folder.parent), *words[1:]], cwd=folder)
+    expect_rejected(folder, done, 65, "deck.yaml: ranks found different files by its paths (")
+
+
 @pytest.mark.parametrize("ranks", [0, 2])
 def test_too_low_a_thread_level(rank_shim, folder, ranks):
     done = ran("run", "deck.yaml", ranks=ranks, cwd=folder, LD_PRELOAD=str(rank_shim), ISOTHERM_THREAD_LEVEL="0",
