@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <string_view>
 
 #include "app/time_loop.hpp"
@@ -225,6 +226,18 @@ void place_extremes(const Config& config, const TemperatureExtremes& found, Reco
   record.lowest = placed(config, found.lowest);
 }
 
+// W through all faces where the differences of temperatures are some last digits of fp64.
+double rounding_of_flows(const Config& config, const TemperatureExtremes& found) {
+  constexpr double digits = 32;
+  const DiagnosticsPlan plan = plan_diagnostics(config);
+  double conductance = 0;
+  for (std::size_t f = 0; f < face_count; ++f)
+    if (plan.boundaries[f])
+      conductance +=
+          plan.conductance[f] * static_cast<double>(config.grid.cells.product() / config.grid.cells[f / 2]);
+  return digits * std::numeric_limits<double>::epsilon() * conductance * std::abs(found.most_extreme().value);
+}
+
 // Collective; all ranks record the same. Records nothing if the transport moves no data.
 template <class T>
 void record_end(const Config& config, Solver<T>& solver, RunRecord& record) {
@@ -241,6 +254,7 @@ void record_end(const Config& config, Solver<T>& solver, RunRecord& record) {
   if (end.heat)
     for (std::size_t i = 0; i < end.heat->voids.size(); ++i)
       end.voids.push_back({plan_diagnostics(config).voids[i].name, end.heat->voids[i]});
+  if (end.heat && std::isfinite(found.most_extreme().value)) end.rounding = rounding_of_flows(config, found);
   if (!end.heat) end.why_no_heat = why_no_heat(config, solver.own_sweeps() > 0);
   if (record.materials.empty()) return;
   const std::vector<TemperatureExtremes> of_materials = solver.material_extremes();

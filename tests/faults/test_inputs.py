@@ -176,6 +176,13 @@ def test_a_steady_run_stores_nothing(tmp_path):
     assert other["end_state"] == end
 
 
+@pytest.mark.parametrize("ambient, flows", [(321.5, False), (321.5001, True)])
+def test_in_equilibrium_nothing_but_rounding_flows(tmp_path, ambient, flows):
+    held = "boundaries.x_min={kind: temperature, value: 321.5}", f"boundaries.x_max={{kind: convection, coefficient: 40, ambient: {ambient}}}"
+    done, _ = run(tmp_path, *held, "problem.tolerance=1e-14", deck=STEADY)
+    assert ("beyond rounding" in done.stdout, "% of what flows" in done.stdout) == (not flows, flows)
+
+
 @pytest.mark.parametrize("words, why", [
     (["problem.steps=0"], "no step was made"),
     (["material={diffusivity: 5e-6}", "boundaries={}", "sources=[]"],

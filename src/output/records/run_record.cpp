@@ -477,14 +477,18 @@ static std::string watts(double value) {
 // Records of earlier versions have none.
 static Json voids_of(const Json& heat) { return heat.value("voids_W", Json::array()); }
 
-// If no heat flows, the balance is the rounding of the stored heat, which is no share of any flow.
+// If no heat flows, the balance is the rounding of the stored heat, which is no share of any flow. Earlier
+// records have no rounding_W.
 static std::string balance_text(const Json& heat) {
   const double balance = heat.at("balance_W"), percent = 100 * heat.at("relative_balance").get<double>();
-  const auto flows = [](const Json& watt) { return !watt.is_null() && watt != 0.0; };
+  const double rounding = heat.value("rounding_W", 0.0);
+  const auto flows = [&](const Json& watt) {
+    return !watt.is_null() && std::abs(watt.get<double>()) > rounding;
+  };
   const auto flows_to = [&](const Json& each) { return flows(each.at("watts")); };
-  if (!flows(heat.at("sources_W")) && std::ranges::none_of(heat.at("faces_W"), flows) &&
+  if (heat.at("sources_W") == 0.0 && std::ranges::none_of(heat.at("faces_W"), flows) &&
       std::ranges::none_of(voids_of(heat), flows_to))
-    return fmt::format("nothing flows; {} unaccounted for", watts(balance));
+    return fmt::format("nothing flows beyond rounding; {} unaccounted for", watts(balance));
   const bool tiny = percent > 0 && percent < 1e-3;
   return fmt::format("{} % of what flows is unaccounted for: {}{}",
                      tiny ? fmt::format("{:.1e}", percent) : fmt::format("{:.3g}", percent), watts(balance),
@@ -568,7 +572,8 @@ static Described described_heat(const EndState& end) {
               {"stored_W", any_sign(end.steady ? std::nullopt : std::optional(heat.rate)),
                "by the temperatures; null in a steady problem"},
               {"balance_W", any_sign(or_null(heat.balance)), "faces + voids + sources - stored"},
-              {"relative_balance", or_null(heat.relative_balance), "of the sum of all magnitudes"}});
+              {"relative_balance", or_null(heat.relative_balance), "of the sum of all magnitudes"},
+              {"rounding_W", end.rounding, "flows that are smaller may be rounding alone, in fp64"}});
   content.schema["type"] = {"object", "null"};
   if (!end.heat) content.value = nullptr;
   return content;

@@ -197,6 +197,7 @@ struct EndState {
   std::int64_t nan_cells = 0;
   // Transient: during the last step, as history.csv has it. Steady: of the final field, without a rate.
   std::optional<HeatFlows> heat;
+  double rounding = 0;                   // W: smaller flows may be rounding alone, in fp64
   std::array<bool, face_count> faces{};  // true: not periodic
   struct VoidFlow {
     std::string name;
