@@ -372,6 +372,8 @@ struct StencilKernel : KernelEntry {
   const LaunchMemory* memory = nullptr;              // null: launches keep none
   // The most cells that a subdomain may have along an axis.
   Index longest_axis = std::numeric_limits<Index>::max();
+  // The most in a plane across z, with 64 beyond each of its edges: ghosts, the rest of a tile.
+  Index largest_plane = std::numeric_limits<Index>::max();
 
   bool sweeps_materials = false;    // several materials; on a GPU without a norm
   bool calls_ghost = false;         // calls Boundary::ghost() across its own_boundaries

@@ -37,6 +37,7 @@ constexpr Index least_planes = 4;    // minimum per thread block
 constexpr Index most_blocks = 1024;  // each stores one partial of a norm
 // The most cells of a subdomain along an axis: TMA must be able to count them and the ghosts.
 constexpr Index longest_axis = (Index{1} << 30) - 64;
+constexpr Index largest_plane = Index{1} << 31;  // TemporalLane::beyond_z() has offsets of 32 bits
 
 // Warps along y, rows of y that a lane owns, pipeline stages. `throttle`: cycles between planes; 0: none. In
 // large fields, thread blocks that request planes a little slower than the instructions of four levels allow
@@ -253,6 +254,7 @@ void stencil_temporal(StencilKernel<T>& kernel) {
   kernel.launch = sweep<T>;
   kernel.max_time_block = max_time_block;
   kernel.longest_axis = longest_axis;
+  kernel.largest_plane = largest_plane;
   kernel.own_boundaries = {true, true, true};
   kernel.tiles = names_of<tiles>();
   kernel.norm_scratch_bytes = norm_scratch_bytes<T>;

@@ -59,7 +59,7 @@ void add_tiles(const Config& config, const StencilKernel<T>& kernel, Int3 subdom
   std::string unsupported;
   for (int i = 0; i < static_cast<int>(kernel.tiles.size()); ++i) {
     if (s.tile != "auto" && s.tile != kernel.tiles[i]) continue;
-    unsupported = why_no_room(kernel.longest_axis, subdomain);
+    unsupported = why_no_room(kernel, subdomain);
     if (unsupported.empty()) unsupported = kernel.why_unsupported(i);
     for (const int time_block : time_blocks)
       if (unsupported.empty()) choices.push_back({&kernel, i, time_block});
@@ -127,12 +127,6 @@ bool values_vary_by_sweep(const Config& config) {
 }
 bool sources_fill_a_field(const Config& config) {
   return sources_vary_by_sweep(config) && !sources_in_boxes(config);
-}
-
-std::string why_no_room(Index longest_axis, Int3 subdomain) {
-  const Index longest = std::max({subdomain.x, subdomain.y, subdomain.z});
-  if (longest <= longest_axis) return "";
-  return fmt::format("it has room for {} cells along an axis, and a subdomain has {}", longest_axis, longest);
 }
 
 std::int64_t sweeps_until_due(const Config& config) {
@@ -263,6 +257,20 @@ std::int64_t sweeps_of_a_graph(int period, int fused, std::int64_t cycle) {
   return cycle == 1 ? (enough_sweeps + even - 1) / even * even : even;
 }
 
+template <class T>
+std::string why_no_room(const StencilKernel<T>& kernel, Int3 subdomain) {
+  const auto [x, y, z] = subdomain;
+  if (const Index longest = std::max({x, y, z}); longest > kernel.longest_axis)
+    return fmt::format("it has room for {} cells along an axis, and a subdomain has {}", kernel.longest_axis,
+                       longest);
+  constexpr Index edges = 2 * 64;
+  if (x + edges <= kernel.largest_plane / (y + edges)) return "";
+  return fmt::format("it has room for {} cells in a plane across z, and a subdomain has {} x {} with ghosts",
+                     kernel.largest_plane, x + edges, y + edges);
+}
+
+template std::string why_no_room(const StencilKernel<float>&, Int3);
+template std::string why_no_room(const StencilKernel<double>&, Int3);
 template KernelChoices<float> kernel_choices<float>(const Config&, Backend, Int3);
 template KernelChoices<double> kernel_choices<double>(const Config&, Backend, Int3);
 

@@ -104,8 +104,9 @@ bool has_temporal_kernel(Backend backend) {
   });
 }
 
-// Why a kernel for at most `longest_axis` cells along an axis cannot run this subdomain; empty if it can.
-std::string why_no_room(Index longest_axis, Int3 subdomain);
+// Why the indices of a kernel cannot count the cells of this subdomain; empty if they can.
+template <class T>
+std::string why_no_room(const StencilKernel<T>& kernel, Int3 subdomain);
 
 // Throws Error(deck), which lists valid names, where a kernel named in the deck does not run on `backend`.
 // Omits kernels that the current device cannot run, or that are too small for `subdomain`, the largest of any

@@ -209,7 +209,7 @@ TEST_P(AutotunerOn, NoRowIsAskedForABlockThatItHasNoRoomFor) {
     if (kernel.backend != GetParam() || kernel.longest_axis > most || !kernel.why_unsupported(0).empty())
       continue;
     any = true;
-    const Int3 fits{8, kernel.longest_axis, 7}, longer{8, kernel.longest_axis + 1, 7};
+    const Int3 fits{8, 7, kernel.longest_axis}, longer{8, 7, kernel.longest_axis + 1};
     const auto offered = [&](Int3 subdomain) {
       const auto sweeps = kernel_choices<double>(config, GetParam(), subdomain).sweeps;
       return std::any_of(sweeps.begin(), sweeps.end(), [&](const auto& c) { return c.kernel == &kernel; });
@@ -227,6 +227,15 @@ TEST_P(AutotunerOn, NoRowIsAskedForABlockThatItHasNoRoomFor) {
 }
 
 ISOTHERM_ON_EACH_BACKEND(AutotunerOn);
+
+TEST(KernelRoom, IsThatOfAPlaneTooNotOnlyOfAnAxis) {
+  StencilKernel<double> kernel{};
+  kernel.largest_plane = Index{1} << 31;
+  EXPECT_EQ(why_no_room(kernel, {46000, 46000, 4}), "");
+  EXPECT_EQ(why_no_room(kernel, {8, 7, Index{1} << 40}), "");
+  expect_says(why_no_room(kernel, {46400, 46400, 4}), "46528 x 46528");
+  expect_says(why_no_room(kernel, {8, Index{1} << 30, 7}), "136 x ");
+}
 
 TEST(WidestHalo, IsNoDeeperThanSomethingIsDue) {
   const auto width = [](auto change) {

@@ -237,7 +237,7 @@ std::string why_skipped(const StencilKernel<T>& kernel, int tile, Int3 subdomain
                         const BenchOptions& options) {
   if (!kernel.launch) return "not in this build";
   if (std::string why = kernel.why_unsupported(tile); !why.empty()) return why;
-  if (std::string why = why_no_room(kernel.longest_axis, subdomain); !why.empty()) return why;
+  if (std::string why = why_no_room(kernel, subdomain); !why.empty()) return why;
   if (options.norm && !kernel.fuses_norm()) return "returns no norm of its update";
   return {};
 }
