@@ -1,6 +1,6 @@
 // The kernel registry, and the backends' functions behind the interfaces that have no kernels to choose from.
 // The table of every build holds all kernels; where a backend was not compiled, their launch is null.
-#include "core/error.hpp"
+#include "core/device.hpp"
 #include "kernels/fingerprint.hpp"
 #include "kernels/host/host_kernels.hpp"
 #include "kernels/mixed_cells.hpp"
@@ -135,16 +135,12 @@ Entry<T> completed(std::string_view name, Backend backend, Purpose purpose, bool
   completed<kind##_entry, T>(#word, Backend::cuda, purpose, is_candidate, description, \
                              CUDA_FUNCTION(kind##_##word)),
 
-[[noreturn]] void no_cuda() {
-  throw Error(ExitCode::unavailable,
-              "no CUDA device (this build has no CUDA); use parallel.device cpu or build with nvcc");
-}
 template <class Interface>
 const Interface& of_cuda() {
 #if ISOTHERM_HAVE_CUDA
   return cuda::functions<Interface>();
 #else
-  no_cuda();
+  throw_no_cuda();
 #endif
 }
 template <class Interface>
@@ -219,7 +215,7 @@ const ReductionKernel<T>& exact_reduction(Backend backend) {
   for (const ReductionKernel<T>& kernel : reduction_kernels<T>()) {
     if (kernel.backend == backend && kernel.sum_bits == SumBits::exact) return kernel;
   }
-  no_cuda();  // the host has one
+  throw_no_cuda();  // the host has one
 }
 
 template <class T>
@@ -234,7 +230,7 @@ std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend) {
 
 std::unique_ptr<BandwidthProbe> make_copy_probe(Device& device, std::size_t bytes) {
   const auto probes = bandwidth_registry<double>(device.backend());
-  if (probes.empty()) no_cuda();
+  if (probes.empty()) throw_no_cuda();
   return probes.front().make(device, bytes, 0);
 }
 

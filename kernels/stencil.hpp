@@ -71,7 +71,7 @@ ISOTHERM_HOST_DEVICE T stencil_update(const Coefficients<T>& c, T centre, T x_lo
 }
 
 // Ghost value at a boundary: a T + b, with T of the cell there. (a, b) express the kind of boundary, its
-// value and the mesh width; physics/boundaries.hpp has the table.
+// value and the mesh width; config/config.hpp has the table.
 template <class T>
 ISOTHERM_HOST_DEVICE T boundary_ghost(T a, T b, T centre) {
   return fused_multiply_add(a, centre, b);

@@ -1,5 +1,6 @@
-// Reductions of a field in host memory, OpenMP over rows: its fingerprint, its extremes, the jumps across its
-// boundaries. None depends on the order, so threads combine their results as they finish.
+// Reductions of a field in host memory, OpenMP over rows: its fingerprint, its extremes, and exact sums of
+// heat, of heat flow to voids and of jumps across boundaries. None depends on the order, so threads combine
+// their results as they finish.
 #include "kernels/field_reductions.hpp"
 
 #include "kernels/fingerprint.hpp"
@@ -55,7 +56,7 @@ void sum_of_cells(const Cell& cell, LongAccumulator* result, Stream) {
       }
     });
     mine.normalise();
-#pragma omp critical(isotherm_reduce_jumps)
+#pragma omp critical(isotherm_reduce_sums)
     all.add(mine);
   }
   all.normalise();

@@ -86,7 +86,6 @@ struct Vector {
   // cheaper than a load that straddles two cache lines.
   ISOTHERM_INLINE Vector one_before(Vector a, Vector b) { return join<lanes - 1>(a, b, Lanes{}); }
   ISOTHERM_INLINE Vector one_after(Vector a, Vector b) { return join<1>(a, b, Lanes{}); }
-  ISOTHERM_INLINE bool aligned(const T* p) { return reinterpret_cast<std::uintptr_t>(p) % bytes == 0; }
 
   friend ISOTHERM_INLINE_MEMBER Vector operator+(Vector a, Vector b) { return {a.v + b.v}; }
   friend ISOTHERM_INLINE_MEMBER Vector operator-(Vector a, Vector b) { return {a.v - b.v}; }

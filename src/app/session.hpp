@@ -90,7 +90,7 @@ std::unique_ptr<Device> open_device(const Placement& placement);
 // Bytes of one rank. On the CPU everything is host memory.
 struct MemoryPlan {
   std::size_t field = 0;           // one field, ghosts and padding included
-  std::size_t fields = 0;          // the two fields, and the source
+  std::size_t fields = 0;          // all of the solver: two, sources, materials, coarse grids, stages
   std::size_t halo = 0;            // packed ghosts, both ways
   std::size_t norms = 0;           // partial results of norms
   std::size_t queues = 0;          // LaunchMemory of kernels, always in host memory

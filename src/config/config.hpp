@@ -16,6 +16,8 @@
 
 namespace isotherm {
 
+inline constexpr double countable_steps = 9007199254740992.0;  // 2^53: a double holds all integers up to it
+
 using Vector3 = std::array<double, 3>;   // x, y, z
 using Interval = std::array<double, 2>;  // low, high
 
@@ -284,7 +286,7 @@ struct OutputConfig : OutputTimes {
   bool snapshots = true;     // false: no field is written at all
   bool asynchronous = true;  // files of the field are written while sweeps continue
   bool history = true;
-  std::optional<std::int64_t> diagnostics;            // sweeps; none: no diagnostics
+  std::optional<std::int64_t> diagnostics;            // steps, sweeps or cycles; none: no diagnostics
   HistogramConfig histogram;                          // a part of the diagnostics
   OutputPrecision precision = OutputPrecision::same;  // of files of cells but checkpoints
   int compression = 0;  // deflate level of all files of cells except checkpoints; 0: none

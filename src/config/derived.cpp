@@ -220,12 +220,11 @@ TimePlan time_plan(const Config& config) {
   const double dt = problem.dt ? *problem.dt : automatic_dt(config);
   if (problem.steps) return {dt, *problem.steps};
   const double steps = whole_steps(problem.end_time.value(), dt);
-  constexpr double most_steps = 9007199254740992.0;  // 2^53: above it a double does not hold every integer
-  if (!(steps <= most_steps))
+  if (!(steps <= countable_steps))
     throw deck_error(config, "problem.end_time",
                      "end_time {} s in steps of {} s would take {} steps (at most {} can be counted); choose "
                      "a smaller end_time",
-                     *problem.end_time, dt, steps, most_steps);
+                     *problem.end_time, dt, steps, countable_steps);
   return {steps > 0 ? *problem.end_time / steps : dt, static_cast<std::int64_t>(steps)};
 }
 

@@ -11,6 +11,10 @@ namespace isotherm {
 // Bytes of the UTF-8 character at the start of `text` (not empty), 0 if there is no valid character.
 std::size_t utf8_length(std::string_view text);
 
+// The characters of names that become parts of file names and column headings.
+inline constexpr std::string_view name_letters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
 // Text for messages: shortened, with control characters escaped so that a deck cannot steer a terminal.
 std::string printable(std::string_view text, std::size_t longest = 60);
 

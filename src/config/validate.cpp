@@ -224,11 +224,9 @@ void check_temperatures(const Config& config, Problems& problems) {
                   "all temperatures of the deck lie between -60 and 60; kelvin? (25 C is 298.15)");
 }
 
-// Names become parts of file names and column headings.
 void check_name(const std::string& key, const std::string& name, Problems& problems) {
   constexpr std::size_t longest = 64;
-  constexpr std::string_view good = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-  if (name.size() > longest || name.find_first_not_of(good) != name.npos)
+  if (name.size() > longest || name.find_first_not_of(name_letters) != name.npos)
     problems.add(key, "'{}' becomes a part of names; write at most {} letters, digits, '_' and '-'",
                  printable(name), longest);
 }

@@ -36,9 +36,8 @@ void check_absent_materials(const Config& config, Problems& problems) {
 }
 
 void check_one_material(const Config& config, const NamedMaterial& material, Problems& problems) {
-  constexpr std::string_view good = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
   const std::string key = "materials." + material.name;
-  if (material.name.empty() || material.name.find_first_not_of(good) != material.name.npos)
+  if (material.name.empty() || material.name.find_first_not_of(name_letters) != material.name.npos)
     return problems.add("materials", "'{}' is no name; write letters, digits, '_' and '-'",
                         printable(material.name));
   if (material.name == void_word)

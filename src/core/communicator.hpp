@@ -55,8 +55,8 @@ class PendingAllReduce {
 
 class Communicator {
  public:
-  static Communicator
-  world();  // a duplicate of MPI_COMM_WORLD; errors return and are thrown as Error(internal)
+  // A duplicate of MPI_COMM_WORLD; errors return and are thrown as Error(internal).
+  static Communicator world();
   static Communicator self();
 
   int rank() const { return rank_; }

@@ -80,6 +80,7 @@ struct CudaDevices {
   std::string why_none;
 };
 CudaDevices find_cuda_devices();
+[[noreturn]] void throw_no_cuda();                    // Error(unavailable): this build has no CUDA
 std::unique_ptr<Device> make_cuda_device(int index);  // throws Error(unavailable)
 
 // Owning handles. They keep a pointer to the device, which must outlive them.

@@ -98,6 +98,11 @@ class HostDevice final : public Device {
 
 }  // namespace
 
+void throw_no_cuda() {
+  throw Error(ExitCode::unavailable,
+              "no CUDA device (this build has no CUDA); use parallel.device cpu or build with nvcc");
+}
+
 void Device::no_graphs() {
   throw Error(ExitCode::internal, "a graph was asked of a device that records none; please report it");
 }

@@ -9,12 +9,12 @@
 namespace isotherm {
 
 // Coarse cells, or chunks, are boxes of `factor` cells. The first that begins at `cell` or later, by axis:
-constexpr Int3 up(Int3 cell, Int3 factor) {
+constexpr Int3 first_begun_from(Int3 cell, Int3 factor) {
   return {ceil_div(cell.x, factor.x), ceil_div(cell.y, factor.y), ceil_div(cell.z, factor.z)};
 }
 // Coarse cells whose first cell (of least indices) is in `cells`: no coarse cell is in two disjoint boxes.
 constexpr Box coarse_begun_in(Box cells, Int3 factor) {
-  const Box begun{up(cells.lo, factor), up(cells.hi, factor)};
+  const Box begun{first_begun_from(cells.lo, factor), first_begun_from(cells.hi, factor)};
   return begun.empty() ? Box{} : begun;
 }
 constexpr Box fine_of(Box coarse, Int3 factor) {
@@ -29,7 +29,7 @@ constexpr Box fine_of(Box coarse, Int3 factor) {
 inline std::vector<Box> cut_into_slabs(Box box, Int3 chunk, Index max_cells) {
   if (box.empty()) return {};
   const Int3 first{box.lo.x / chunk.x, box.lo.y / chunk.y, box.lo.z / chunk.z};
-  const Int3 n = up(box.hi, chunk) - first;
+  const Int3 n = first_begun_from(box.hi, chunk) - first;
   const Index most = std::max<Index>(1, max_cells / chunk.product());
   // Quotients, not products: a plane may have more cells than an index can count bytes.
   const Index dx = std::min(n.x, most);

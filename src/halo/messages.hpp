@@ -13,8 +13,8 @@ namespace isotherm {
 
 // What is beyond each Face.
 struct GhostSides {
-  std::array<bool, face_count>
-      filled{};  // cells of a neighbour, which an exchange puts into the ghosts; no boundary
+  // Cells of a neighbour, which an exchange puts into the ghosts; no boundary.
+  std::array<bool, face_count> filled{};
   std::array<bool, face_count> remote{};  // ... and the neighbour is another rank, not this one itself
 };
 GhostSides ghost_sides(const Decomposition& decomposition, int rank);

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "config/config.hpp"
+
 namespace isotherm {
 
 // `until`: the time of the jump at which the part ends; the part takes values from before this time. Infinity
@@ -24,10 +26,9 @@ class Jumps {
   Jumps() = default;  // none
   // `times`: s, in order. Steps are `dt` s long, the first from 0 on.
   Jumps(std::vector<double> times, double dt) : times_(std::move(times)), close_(1e-9 * dt) {
-    constexpr double most_steps = 9007199254740992.0;  // of a run: 2^53
     for (const double time : times_) {
       const double step = std::floor(time / dt);
-      if (time < 0 || step > most_steps) continue;
+      if (time < 0 || step > countable_steps) continue;
       const auto number = static_cast<std::int64_t>(step);
       if (!divided_.empty() && divided_.back() == number) continue;
       if (parts(step * dt, dt).size() > 1) divided_.push_back(number);

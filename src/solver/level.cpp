@@ -67,8 +67,8 @@ void fill_from_host(Field<T>& field, Box subdomain, Device& device, Stream strea
   device.synchronize(stream);
 }
 
-// The most cells that are packed: their copy on the device must be small compared with the fields.
-constexpr Index most_packed = 16;  // a sixteenth of a subdomain
+// At most one cell in so many is packed: their copy on the device must be small compared with the fields.
+constexpr Index cells_per_packed = 16;
 
 template <class T>
 void pack(Backend backend, FieldView<const T> field, const std::vector<Box>& boxes, T* dense, Stream stream) {
@@ -274,7 +274,7 @@ std::vector<T> Level<T>::host_cells(const std::vector<Box>& boxes) {
   Index count = 0;
   for (const Box& box : boxes) count += box.cells();
   std::vector<T> dense(static_cast<std::size_t>(count));
-  const bool whole = on_host() || mirrored_ == sweeps_ || count > subdomain_.cells() / most_packed;
+  const bool whole = on_host() || mirrored_ == sweeps_ || count > subdomain_.cells() / cells_per_packed;
   const std::size_t bytes = whole ? 0 : dense.size() * sizeof(T);
   if (!on_host()) {
     all_or_throw(communicator_, [&] {

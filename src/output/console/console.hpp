@@ -54,18 +54,19 @@ class Console {
 
 // Progress of a run: one line that is rewritten on a terminal, or a line from time to time in a log.
 
-// From sums in which older data fades: if other jobs slow a run down, the forecast follows within minutes.
-// The residual of a steady problem falls as a power of the sweep number while fast modes decay (the later
-// half of the sweeps counts most), and in the end by the known factor of its slowest mode.
 struct Forecast {
   std::optional<double> seconds{};  // until the run ends; none: not known
   std::optional<double> most{};     // an upper bound, where a tolerance may end the run
   bool misses_tolerance = false;    // at its present rate the residual is too large at the last sweep
 };
 
+// From sums in which older data fades: if other jobs slow a run down, the forecast follows within minutes.
+// The residual of a steady problem falls as a power of the sweep number while fast modes decay (the later
+// half of the sweeps counts most), and in the end by the known factor of its slowest mode.
 class ProgressRate {
  public:
-  // `slowest`: the decay of the slowest mode per sweep (physics/operator.hpp); 0 if it is not known.
+  // `slowest`: the decay of the slowest mode per sweep (Method::decay, solver/method.hpp); 0 if it is not
+  // known.
   explicit ProgressRate(double slowest = 0) : slowest_(slowest) {}
 
   // `seconds`: of a monotonic clock with any origin. Sweeps ascend; the first call is where the run begins.

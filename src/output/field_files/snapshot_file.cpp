@@ -173,7 +173,7 @@ std::int64_t most_bytes_of_cells(const FileGrid& grid) {
   FileGrid chunk = grid;
   chunk.cells = chunk_of(grid);
   const std::int64_t bytes = chunk.cell_bytes();
-  return up(grid.cells, chunk.cells).product() * (bytes + bytes / 256 + entry);
+  return first_begun_from(grid.cells, chunk.cells).product() * (bytes + bytes / 256 + entry);
 }
 
 std::string why_not_compressed() {

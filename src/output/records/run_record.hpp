@@ -276,7 +276,7 @@ std::vector<FigureOfMerit> foms(const RunRecord& record);
 // The word of the RESULT line:
 //
 //     VERIFIED       the errors against the exact solution are within the deck's bounds
-//     CONVERGED      a steady problem has reached its tolerance
+//     CONVERGED      a steady problem has reached its tolerance, or the rounding of its precision
 //     DONE           the run is complete, and the deck asks for no more
 //     NOT CONVERGED  it reached the last allowed sweep, but not its tolerance
 //     STOPPED        by a signal or the wall time; it can be resumed
