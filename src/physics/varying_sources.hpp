@@ -8,7 +8,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -59,25 +58,36 @@ class VaryingSources {
   }
 
   bool vary_in_time() const { return std::ranges::any_of(config_.sources, &RegionValue::uses_time); }
-  // The cells that entries without a formula reach at these times, in indices of the subdomain.
-  std::vector<Box> reached(std::span<const double> times) const {
-    std::vector<Box> boxes;
-    for (const RegionValue& entry : products_) {
-      for (const double t : times)
-        boxes.push_back(placed_source(config_, entry, t).cells.shifted(Int3{0, 0, 0} - subdomain_.lo));
-    }
-    return boxes;
+  // The entries without a formula at time t, in the order of the deck.
+  std::vector<PlacedSource> placed(double t) const {
+    std::vector<PlacedSource> all;
+    for (const RegionValue& entry : products_) all.push_back(placed_source(config_, entry, t));
+    return all;
+  }
+  // The cells that a source reaches, in indices of the subdomain.
+  Box reached(const PlacedSource& source) const {
+    return source.cells.shifted(Int3{0, 0, 0} - subdomain_.lo);
   }
   // Sets `field` (K per sweep of the unit weight) to the sources at time t: `constant`, products, formulas.
   // Keep it unchanged between calls; before the first it may hold anything. Throws as check() does.
   void update(double t, FieldView<const T> constant, FieldView<T> field, Stream stream) {
     check();
     const Box block{{0, 0, 0}, subdomain_.extent()};
-    const bool is_whole = !formulas_.empty() || std::exchange(is_first_, false);
-    std::vector<Box> now = is_whole ? std::vector{block} : reached(std::array{t});
-    for (const std::vector<Box>* boxes : {&used_, &now})  // boxes of the last call, then of this one
-      for (const Box& box : *boxes) set_products(t, constant, field, box, {0, 0, 0}, stream);
-    used_ = std::move(now);
+    const std::vector<PlacedSource> sources = placed(t);
+    std::vector<Box> boxes;
+    for (const PlacedSource& source : sources) boxes.push_back(reached(source).within(block));
+    const std::vector<Box> last = std::exchange(used_, boxes);
+    for (std::size_t i = 0; i < last.size(); ++i)
+      if (!(last[i] == used_[i])) boxes.push_back(last[i]);
+    Index products = 0;  // of all cells; where many boxes overlap, one of the whole subdomain has fewer
+    for (const Box& box : boxes)
+      products += box.cells() * std::ranges::count_if(sources, [&](const PlacedSource& source) {
+                    return !reached(source).within(box).empty();
+                  });
+    if (!formulas_.empty() || std::exchange(is_first_, false) ||
+        products > block.cells() * std::ssize(sources))
+      boxes = {block};
+    for (const Box& box : boxes) set_products(sources, constant, field, box, {0, 0, 0}, stream);
     const Int3 n = block.hi;
     for (FormulaSource& formula : formulas_) {
       T* const values = formula.values.template as<T>();
@@ -103,22 +113,24 @@ class VaryingSources {
     }
   }
   // Sets the cells of `box` alone, without formulas. The fields' cell (0, 0, 0) is `first` of the subdomain.
-  void set_products(double t, FieldView<const T> constant, FieldView<T> field, Box box, Int3 first,
-                    Stream stream) const {
-    const SourceSum<T> sum = products(t, constant, field, box, first, stream);
+  void set_products(const std::vector<PlacedSource>& sources, FieldView<const T> constant, FieldView<T> field,
+                    Box box, Int3 first, Stream stream) const {
+    const SourceSum<T> sum = products(sources, constant, field, box, first, stream);
     if (!sum.box.empty()) SourceSums<T>::on(device_.backend()).set(sum, stream);
   }
   // Sweeps `box` with that source; `scratch` has the same cells as the fields.
-  void sweep_products(double t, FieldView<const T> constant, FieldView<T> scratch, Box box, Int3 first,
-                      const SourceSweep<T>& sweep, Stream stream) const {
-    const SourceSum<T> sum = products(t, constant, scratch, box, first, stream);
+  void sweep_products(const std::vector<PlacedSource>& sources, FieldView<const T> constant,
+                      FieldView<T> scratch, Box box, Int3 first, const SourceSweep<T>& sweep,
+                      Stream stream) const {
+    const SourceSum<T> sum = products(sources, constant, scratch, box, first, stream);
     SourceSums<T>::on(device_.backend()).sweep(sum, sweep, stream);
   }
 
  private:
-  // The sum at time t. If it has more products than one call takes, the first of them are stored in `field`.
-  SourceSum<T> products(double t, FieldView<const T> constant, FieldView<T> field, Box box, Int3 first,
-                        Stream stream) const {
+  // The sum of those that reach the box. If these are more than one call takes, the first of them are stored
+  // in `field`.
+  SourceSum<T> products(const std::vector<PlacedSource>& sources, FieldView<const T> constant,
+                        FieldView<T> field, Box box, Int3 first, Stream stream) const {
     const GridAxes cell(config_);
     SourceSum<T> sum{.to = field, .constant = constant, .box = box.within(field.interior())};
     if (sum.box.empty()) return sum;
@@ -129,13 +141,13 @@ class VaryingSources {
       if (cell[axis].is_graded()) sum.edges[axis] = edges_[axis].template as<double>();
     }
     sum.first = subdomain_.lo + first;
-    for (const RegionValue& entry : products_) {
+    for (const PlacedSource& placed : sources) {
+      if (placed.cells.within(sum.box.shifted(sum.first)).empty()) continue;
       if (sum.count == sum.most_products) {
         SourceSums<T>::on(device_.backend()).set(sum, stream);
         sum.constant = field;
         sum.count = 0;
       }
-      const PlacedSource placed = placed_source(config_, entry, t);
       SourceProduct& product = sum.products[sum.count++];
       std::ranges::copy(placed.axis, product.axis);
       product.strength = placed.power * scale_;
@@ -165,7 +177,7 @@ class VaryingSources {
   std::array<Buffer, 3> edges_;  // faces of the cells of axes whose cells differ, m
   std::vector<RegionValue> products_;
   std::vector<FormulaSource> formulas_;
-  std::vector<Box> used_;  // that the last update has set
+  std::vector<Box> used_;  // that the sources reached in the last update
   bool is_first_ = true;
 };
 

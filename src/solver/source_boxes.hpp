@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -31,15 +32,19 @@ class SourceBoxes {
 
   // Call it after a launch of times.size() sweeps, with the `args` of that launch.
   void sweep(const SweepArgs<T>& args, std::span<const double> times, Stream stream) {
-    for (const Box& box : changed(times, std::ssize(times) - 1, args.region)) sweep(args, box, times, stream);
+    std::vector<std::vector<PlacedSource>> placed;  // by sweep
+    for (const double t : times) placed.push_back(sources_.placed(t));
+    for (const Box& box : changed(placed, std::ssize(times) - 1, args.region))
+      sweep(args, box, placed, stream);
   }
   // What sources at t add to the sum of `constant` (may be empty) over the subdomain.
   LongAccumulator sum(double t, FieldView<const T> constant, Int3 extent, Stream stream,
                       const FieldSum<T>& sums) {
     LongAccumulator all{};
-    for (const Box& box : changed(std::array{t}, 0, {{0, 0, 0}, extent})) {
+    const std::vector<PlacedSource> placed = sources_.placed(t);
+    for (const Box& box : changed(std::array{placed}, 0, {{0, 0, 0}, extent})) {
       make_room(box.extent());
-      sources_.set_products(t, source_at(constant, box.lo), source_, source_.interior(), box.lo, stream);
+      sources_.set_products(placed, source_at(constant, box.lo), source_, source_.interior(), box.lo, stream);
       all.add(sums.over(source_.interior(), source_));
       if (!constant.empty()) all.subtract(sums.over(source_.interior(), constant.part(box)));
     }
@@ -48,9 +53,11 @@ class SourceBoxes {
 
  private:
   // Disjoint boxes of the cells that the sources change: those within `beyond` cells of them.
-  std::vector<Box> changed(std::span<const double> times, Index beyond, Box within) const {
+  std::vector<Box> changed(std::span<const std::vector<PlacedSource>> placed, Index beyond,
+                           Box within) const {
     std::vector<Box> boxes;
-    for (const Box& reached : sources_.reached(times)) {
+    for (const PlacedSource& source : std::views::join(placed)) {
+      const Box reached = sources_.reached(source);
       Box box = reached.grown(beyond).within(within);
       if (reached.empty() || box.empty()) continue;
       // Merges overlapping boxes into a box around both, which may overlap others.
@@ -84,8 +91,9 @@ class SourceBoxes {
       *fields[i] = layout.view(memory_[i].template as<T>());
     }
   }
-  void sweep(const SweepArgs<T>& args, Box box, std::span<const double> times, Stream stream) {
-    const Index sweeps = std::ssize(times);
+  void sweep(const SweepArgs<T>& args, Box box, std::span<const std::vector<PlacedSource>> placed,
+             Stream stream) {
+    const Index sweeps = std::ssize(placed);
     const Int3 block = args.in.extent;
     const auto around_box = [&](Index cells) { return args.boundaries.widened(box, cells, block); };
     const Box all = around_box(sweeps - 1);
@@ -97,7 +105,7 @@ class SourceBoxes {
       const bool is_last = i + 1 == sweeps;  // stores its region in the field
       const SourceSweep<T> one{in_, is_last ? args.out.part(all) : out_, args.c[static_cast<int>(i)],
                                boundaries_of(args.boundaries, all, block, static_cast<int>(i))};
-      sources_.sweep_products(times[static_cast<std::size_t>(i)], source_at(args.source, all.lo), source_,
+      sources_.sweep_products(placed[static_cast<std::size_t>(i)], source_at(args.source, all.lo), source_,
                               here(around_box(sweeps - 1 - i)), all.lo, one, stream);
       std::swap(in_, out_);
     }

@@ -518,6 +518,24 @@ TEST(VaryingSources, GiveTheirPowerAsFarAsTheyAreInside) {
   }
 }
 
+// An update sets the boxes of the sources, before and after they moved, or the whole subdomain.
+TEST(VaryingSources, ManyHaveTheSumOfAllInEveryCell) {
+  Random random;
+  for (const int count : {1, 7, 9, 60}) {
+    Config config = decks::base({24, 20, 28});
+    for (int i = 0; i < count; ++i) config.sources.push_back(random_source(random));
+    Filled filled(config);
+    for (const double t : {0.0, 3.0, 3.0, 1.0}) {
+      filled.update(t);
+      Filled whole(config);
+      whole.update(t);
+      for_each_cell(config.grid.cells, [&](Int3 c) {
+        ASSERT_EQ(filled.field.view()(c), whole.field.view()(c)) << count << " sources, t = " << t;
+      });
+    }
+  }
+}
+
 TEST(VaryingSources, ADoubleEllipsoidHasGoldaksDensity) {
   Config config = decks::base({60, 40, 50});  // cells of 5 mm
   config.sources = {{.shape = Shape::double_ellipsoid,
