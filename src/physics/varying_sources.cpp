@@ -162,6 +162,21 @@ bool sources_in_boxes(const Config& config) {
   return cells <= largest_share_in_boxes * static_cast<double>(config.grid.cells.product());
 }
 
+// The cells that get heat, not those that a source only touches.
+static Index heated_cells(const Config& config, const PlacedSource& placed) {
+  const GridAxes axes(config);
+  Index cells = 1;
+  for (int a = 0; a < 3; ++a) {
+    Index along = 0;
+    for (Index i = placed.cells.lo[a]; i < placed.cells.hi[a]; ++i)
+      along +=
+          share_below(placed.axis[a], axes[a].edge(i + 1)) - share_below(placed.axis[a], axes[a].edge(i)) >
+          1e-12;
+    cells *= along;
+  }
+  return cells;
+}
+
 HeatTotals product_totals(const Config& config) {
   // In a transient problem sources may move, and the share in voids is not known.
   const bool has_voids = config.problem.kind == ProblemKind::steady && has_void(material_classes(config));
@@ -171,7 +186,7 @@ HeatTotals product_totals(const Config& config) {
     const PlacedSource placed = placed_source(config, source, 0);
     const double in_body = has_voids ? share_in_body(config, source) : 1,
                  power = placed.power * placed.inside * in_body;
-    totals = totals + HeatTotals{power, std::abs(power), placed.cells.cells()};
+    totals = totals + HeatTotals{power, std::abs(power), heated_cells(config, placed)};
   }
   return totals;
 }

@@ -559,6 +559,15 @@ TEST(VaryingSources, ADoubleEllipsoidHasGoldaksDensity) {
   }
 }
 
+TEST(VaryingSources, ABoxOnFacesHasTheCellsBetween) {
+  Config config = decks::base({6, 4, 5});  // of 50 mm
+  config.sources = {{.shape = Shape::box,
+                     .power = Expression("1 + t", "t"),
+                     .from_at = {0.05, 0.05, 0.05},
+                     .to_at = {0.15, 0.15, 0.2}}};
+  EXPECT_EQ(product_totals(config).cells, 2 * 2 * 3);
+}
+
 TEST(VaryingSources, AFormulaThatIsNotFiniteIsNamed) {
   Config config = decks::base({4, 4, 4});
   config.sources = {{.shape = Shape::formula, .formula = Expression("1/(t - 2)", "xyzt")}};

@@ -447,7 +447,7 @@ static Described described(const Verification& v) {
 
 static Described described(const HeatTotals& s) {
   return object({{"power_W", any_sign(s.net), "of all sources within the domain"},
-                 {"cells", s.cells, "with a source"}});
+                 {"cells", s.cells, "with a source; each that varies in time counts its own"}});
 }
 
 static Described described(const Continuation::Restarted& r) {
