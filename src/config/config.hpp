@@ -416,6 +416,8 @@ struct TimePlan {
   std::int64_t steps;
 };
 TimePlan time_plan(const Config& config);  // transient only
+// s, when steps of a transient problem start: so many, at equal distances from the first on.
+std::vector<double> step_starts(const Config& config, std::int64_t count);
 // The times at which step tables of boundaries and sources jump, s, ascending.
 std::vector<double> jump_times(const Config& config);
 // Of values of time that steps of a transient problem follow only roughly.

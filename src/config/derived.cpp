@@ -228,6 +228,14 @@ TimePlan time_plan(const Config& config) {
   return {steps > 0 ? *problem.end_time / steps : dt, static_cast<std::int64_t>(steps)};
 }
 
+std::vector<double> step_starts(const Config& config, std::int64_t count) {
+  const TimePlan plan = time_plan(config);
+  std::vector<double> starts;
+  for (std::int64_t i = 0; i < count; ++i)
+    starts.push_back(plan.dt * static_cast<double>(plan.steps * i / count));
+  return starts;
+}
+
 namespace {
 
 // Calls visit(key, value) for all values of boundaries and sources that may depend on time.

@@ -288,13 +288,15 @@ bool has_power(const RegionValue& source) {
   return source.power || (source.shape != Shape::constant && source.shape != Shape::formula);
 }
 
-// The share of its heat during the run that a moving source gives the body, from its places at some steps.
-double mean_in_body(const Config& config, const RegionValue& source, bool has_voids) {
+// The shares of its heat that a moving source gives the body: in the mean over the run, and the largest.
+struct ShareInRun {
+  double mean = 1, largest = 1;
+};
+
+ShareInRun share_in_run(const Config& config, const RegionValue& source, bool has_voids) {
   const std::int64_t samples = has_voids ? 16 : 64;  // a share in the body takes a pass over cells
-  const TimePlan plan = time_plan(config);
-  double in_body = 0, all = 0;
-  for (std::int64_t i = 0; i < samples; ++i) {
-    const double t = plan.dt * static_cast<double>(plan.steps * i / samples);
+  double in_body = 0, all = 0, largest = 0;
+  for (const double t : step_starts(config, samples)) {
     const PlacedSource placed = placed_source(config, source, t);
     double share = placed.inside;
     if (has_voids && share > 0) {
@@ -308,8 +310,9 @@ double mean_in_body(const Config& config, const RegionValue& source, bool has_vo
     }
     in_body += share * std::abs(placed.power);
     all += std::abs(placed.power);
+    if (placed.power != 0) largest = std::max(largest, share);
   }
-  return all > 0 ? in_body / all : 1;
+  return all > 0 ? ShareInRun{in_body / all, largest} : ShareInRun{};
 }
 
 }  // namespace
@@ -319,17 +322,24 @@ std::vector<std::string> shape_warnings(const Config& config) {
   const bool has_voids = has_void(material_classes(config));
   for (std::size_t i = 0; i < config.sources.size(); ++i) {
     const RegionValue& source = config.sources[i];
+    // Half a per mille of a gaussian is 3.5 standard deviations away from its centre.
+    const double enough = source.shape == Shape::gaussian ? 0.9995 : 1 - 1e-6;
+    const char* const body = has_voids ? "body" : "domain";
+    const std::string key = fmt::format("sources.{}", i);
     if (source.moves()) {  // it may enter and leave the domain, but not be out of it most of the time
-      const double mean = mean_in_body(config, source, has_voids);
+      const auto [mean, largest] = share_in_run(config, source, has_voids);
       if (mean < 0.5)
         warnings.push_back(
             fmt::format("{}: in the mean over the run only {:.3g} % of its heat is inside the {}",
-                        config.at(fmt::format("sources.{}", i)), 100 * mean, has_voids ? "body" : "domain"));
+                        config.at(key), 100 * mean, body));
+      else if (largest < enough)
+        warnings.push_back(
+            fmt::format("{}: at no time of the run is more than {:.3g} % of its heat inside the {}",
+                        config.at(key), 100 * largest, body));
       continue;
     }
     const double inside =
         source.varies() ? placed_source(config, source, 0).inside : Coverage(config, source).inside();
-    const std::string key = fmt::format("sources.{}", i);
     if (inside <= 1e-9)
       throw deck_error(config, key, "lies outside the domain ({}, {}, {}); move it inside, or remove it",
                        box_text(config, 0), box_text(config, 1), box_text(config, 2));
@@ -337,10 +347,9 @@ std::vector<std::string> shape_warnings(const Config& config) {
     if (in_body <= 1e-9)
       throw deck_error(config, key,
                        "lies in a void, which takes no heat; move it into the body, or remove it");
-    // Half a per mille of a gaussian is 3.5 standard deviations away from its centre.
-    if (in_body < (source.shape == Shape::gaussian ? 0.9995 : 1 - 1e-6))
-      warnings.push_back(fmt::format("{}: only {:.3g} % of its heat is inside the {}", config.at(key),
-                                     100 * in_body, has_voids ? "body" : "domain"));
+    if (in_body < enough)
+      warnings.push_back(
+          fmt::format("{}: only {:.3g} % of its heat is inside the {}", config.at(key), 100 * in_body, body));
   }
   for (std::size_t i = 0; i < config.initial.size(); ++i) {
     const RegionValue& shape = config.initial[i];

@@ -136,7 +136,6 @@ bool sources_in_boxes(const Config& config) {
       std::ranges::any_of(sources, is_formula) || std::ranges::count(periodic, true) > 0)
     return false;
   const Vector3 h = spacing(config);
-  const TimePlan plan = time_plan(config);
   const auto cells_of = [&](std::size_t a, double length) {
     const auto all = static_cast<double>(config.grid.cells[static_cast<int>(a)]);
     return length > 0 ? std::min(length / h[a] + 1, all) : 0;
@@ -144,8 +143,7 @@ bool sources_in_boxes(const Config& config) {
   double cells = 0;
   for (const RegionValue& source : sources) {
     double most = 0;
-    for (std::int64_t i = 0; i < 8; ++i) {  // boxes may grow
-      const double t = plan.dt * static_cast<double>(plan.steps * i / 8);
+    for (const double t : step_starts(config, 8)) {  // boxes may grow
       double reached = 1;
       for (std::size_t a = 0; a < 3; ++a) {
         if (source.shape == Shape::box) {  // no check here that it is sound then

@@ -599,6 +599,12 @@ TEST(VaryingSources, APlaceThatIsNotFiniteIsAnErrorAndOneOutsideMostOfTheTimeAWa
               "sources.0: in the mean over the run only 18.8 % of its heat is inside");
   config.sources[0].power = Expression("if(t < 0.8, 0, 1)", "t");
   EXPECT_EQ(shape_warnings(config).size(), 0u);
+  // On a surface all the time, and for a while inside.
+  config.sources[0].centre_at = {Expression("0.1 + 0.1*t", "t"), 0.1, 0.0};
+  config.sources[0].power = 1;
+  expect_says(only_text(shape_warnings(config)), "sources.0: at no time of the run is more than 50 %");
+  config.sources[0].centre_at[2] = Expression("0.1*t", "t");
+  EXPECT_EQ(shape_warnings(config).size(), 0u);
   source.shape = Shape::box;
   source.centre_at[0] = Expression(0.0);
   source.to_at = {Expression("1 - t", "t"), Expression(1.0), Expression(1.0)};
