@@ -546,6 +546,13 @@ std::vector<Config> sound_cases(const Config& config) {
     field_parts(each);  // rejects what does not fit the grid
     RegionValues(each, each.initial, "initial").check_datasets();
     RegionValues(each, each.sources, "sources").check_datasets();
+    if (each.problem.kind == ProblemKind::transient) {
+      const TimePlan plan = time_plan(each);
+      std::vector<double> times = step_starts(each, 256);
+      times.push_back(plan.dt * static_cast<double>(std::max<std::int64_t>(plan.steps - 1, 0)));
+      check_boundaries(each, times);
+      check_sources(each, times);
+    }
     shape_warnings(each);  // throws where a source lies outside the domain
     for (const ProbePoint& point : each.output.probes.points) Probe(each, point.at);  // throws in a void
   }

@@ -34,6 +34,7 @@ class Expression {
   bool is_zero() const { return is_constant() && constant_ == 0; }
   const FormulaProgram* program() const { return program_.get(); }  // null if is_constant()
   bool uses(char variable) const;                                   // 't': does it change in time?
+  bool uses_place() const { return uses('x') || uses('y') || uses('z'); }
   bool is_table() const;
   std::vector<double> jumps() const;  // s, at which a table in steps jumps
   double shortest_change() const;  // s, between knots of different values of a linear table; others: infinite

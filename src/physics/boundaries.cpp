@@ -79,7 +79,45 @@ bool make_one(Boundary<T>& boundary, std::vector<CellBoundary<T>>& cells) {
 
 constexpr double no_bound = -std::numeric_limits<double>::infinity();
 
+// `scale`: of the law's value, as T stores it.
+template <class T>
+void throw_if_unsound(const Config& config, const PlacedLaw& law, double scale, Int3 where, const Vector3& at,
+                      double t) {
+  const std::string value_key = config.at(law.value_key()), H_key = config.at(law.key + ".coefficient");
+  const auto here = [&](const Expression& each) { return each(at[0], at[1], at[2], t); };
+  if (!(here(law.share) > 0)) return;
+  const double value = here(law.value), H = here(law.coefficient);
+  if (!std::isfinite(static_cast<T>(scale * value)))
+    throw not_finite(value_key, law.value.text(), value, where, at, t);
+  if (law.has_temperature() && value < lowest_temperature(config))
+    throw too_cold(value_key, value, where, at, t);
+  if (law.kind != BoundaryKind::convection) return;
+  if (!std::isfinite(H)) throw not_finite(H_key, law.coefficient.text(), H, where, at, t);
+  if (H < 0) throw too_low(H_key, H, "W/(m^2 K)", where, at, t, "negative; give a coefficient of 0 or more");
+}
+
 }  // namespace
+
+void check_boundaries(const Config& config, std::span<const double> times) {
+  const auto is_of_time = [](const LawConfig& law) {
+    return (law.value.uses('t') || law.coefficient.uses('t')) && !law.value.uses_place() &&
+           !law.coefficient.uses_place();
+  };
+  for (int i = 0; i < face_count; ++i) {
+    const auto face = static_cast<Face>(i);
+    const FaceCells cells(config, face, {{0, 0, 0}, config.grid.cells}, 0);
+    for (const PlacedLaw& law : laws_of(config, face)) {
+      if (!is_of_time(law)) continue;
+      Index first = 0;  // of the cells where it applies
+      const auto place = [&] { return cells.place(first % cells.pitch, first / cells.pitch); };
+      const auto applies = [&](const Vector3& at) { return law.share(at[0], at[1], at[2]) > 0; };
+      while (first < cells.pitch * cells.rows && !applies(place())) ++first;
+      if (first == cells.pitch * cells.rows) continue;
+      const Int3 cell = cells.cell(first % cells.pitch, first / cells.pitch);
+      for (const double t : times) throw_if_unsound<double>(config, law, 1, cell, place(), t);
+    }
+  }
+}
 
 // b over one face of the subdomain, and a if its coefficient varies; for several materials a and slope of
 // each cell.
@@ -257,25 +295,13 @@ class BoundaryConditions<T>::FaceValues {
         const Vector3 at = cells_.place(p, q);
         if (formula.is_sound_at(at, t)) continue;
         const Int3 where = cells_.cell(p, q);
-        for (const PlacedLaw& law : laws_of(config_, face_)) throw_if_unsound(law, where, at, t);
+        for (const PlacedLaw& law : laws_of(config_, face_))
+          throw_if_unsound<T>(config_, law, scale_, where, at, t);
         const Expression& sum = formulas_[0].formula;
         throw not_finite(config_.at(boundary_key(static_cast<int>(face_))), sum.text(),
                          sum(at[0], at[1], at[2], t), where, at, t);
       }
     throw Error(ExitCode::internal, "a boundary value changed while it was evaluated; please report it");
-  }
-  void throw_if_unsound(const PlacedLaw& law, Int3 where, const Vector3& at, double t) const {
-    const std::string value_key = config_.at(law.value_key()), H_key = config_.at(law.key + ".coefficient");
-    const auto here = [&](const Expression& each) { return each(at[0], at[1], at[2], t); };
-    if (!(here(law.share) > 0)) return;
-    const double value = here(law.value), H = here(law.coefficient);
-    if (!std::isfinite(static_cast<T>(scale_ * value)))
-      throw not_finite(value_key, law.value.text(), value, where, at, t);
-    if (law.has_temperature() && value < lowest_) throw too_cold(value_key, value, where, at, t);
-    if (law.kind != BoundaryKind::convection) return;
-    if (!std::isfinite(H)) throw not_finite(H_key, law.coefficient.text(), H, where, at, t);
-    if (H < 0)
-      throw too_low(H_key, H, "W/(m^2 K)", where, at, t, "negative; give a coefficient of 0 or more");
   }
 
   const Config& config_;

@@ -45,4 +45,7 @@ class BoundaryConditions {
   std::vector<std::shared_ptr<FaceValues>> faces_;  // at boundaries
 };
 
+// Throws as BoundaryConditions, where a law that depends on time alone is not sound at one of these times, s.
+void check_boundaries(const Config& config, std::span<const double> times);
+
 }  // namespace isotherm

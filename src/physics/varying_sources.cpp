@@ -94,16 +94,22 @@ double volume(const Config& config, const RegionValue& source, const Places& at)
   return product;
 }
 
+// W. Throws as placed_source() does.
+double power_at(const Config& config, const RegionValue& source, const Places& at, double t) {
+  const double power =
+      source.power ? (*source.power)(0, 0, 0, t) : source.value.value_or(0) * volume(config, source, at);
+  if (!std::isfinite(power * source_scale(config)))
+    throw deck_error(config, "sources", "the power of a {} is not finite at t = {} s; give a formula that is",
+                     word(source.shape), t);
+  return power;
+}
+
 }  // namespace
 
 PlacedSource placed_source(const Config& config, const RegionValue& source, double t) {
   PlacedSource placed;
   const Places at = places_at(config, source, t);
-  placed.power =
-      source.power ? (*source.power)(0, 0, 0, t) : source.value.value_or(0) * volume(config, source, at);
-  if (!std::isfinite(placed.power * source_scale(config)))
-    throw deck_error(config, "sources", "the power of a {} is not finite at t = {} s; give a formula that is",
-                     word(source.shape), t);
+  placed.power = power_at(config, source, at, t);
   const GridAxes cell(config);
   if (source.shape == Shape::double_ellipsoid) placed.axis = double_ellipsoid(source, at.centre);
   for (int a = 0; a < 3; ++a) {
@@ -120,6 +126,21 @@ PlacedSource placed_source(const Config& config, const RegionValue& source, doub
     placed.inside *= share_below(along, high) - share_below(along, low);
   }
   return placed;
+}
+
+void check_sources(const Config& config, std::span<const double> times) {
+  for (std::size_t i = 0; i < config.sources.size(); ++i) {
+    const RegionValue& source = config.sources[i];
+    if (!source.uses_time() || (is_formula(source) && source.formula.uses_place())) continue;
+    for (const double t : times) {
+      if (!is_formula(source)) {
+        power_at(config, source, places_at(config, source, t), t);
+      } else if (const double value = source.formula(0, 0, 0, t); !std::isfinite(value)) {
+        throw not_finite(config.at(fmt::format("sources.{}.formula", i)), source.formula.text(), value,
+                         {0, 0, 0}, GridAxes(config).centre({0, 0, 0}), t);
+      }
+    }
+  }
 }
 
 std::vector<RegionValue> varying_sources(const Config& config) {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct PlacedSource {
 };
 // Throws Error(deck) if its power or place is not finite at t, or if a box is empty.
 PlacedSource placed_source(const Config& config, const RegionValue& source, double t);
+// Throws Error(deck) if a value that depends on time alone is not sound at one of these times, s.
+void check_sources(const Config& config, std::span<const double> times);
 
 template <class T>
 class VaryingSources {

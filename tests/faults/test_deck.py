@@ -243,8 +243,22 @@ def test_a_field_that_is_not_finite_keeps_the_earlier_run(folder):
 
 
 def test_a_wall_that_fails_in_time_ends_the_run(folder):
-    """Formulas of t are evaluated during the run: the error occurs at its step, and existing files stay intact."""
-    done = ran("run", "deck.yaml", 'boundaries.x_min={kind: temperature, value: "300 + sqrt(0.005-t)"}',
+    """Formulas of place and t are evaluated during the run: the error occurs at its step, and existing files stay intact."""
+    done = ran("run", "deck.yaml", 'boundaries.x_min={kind: temperature, value: "300 + sqrt(0.005-t) + 0*y"}',
                "output.directory=out", "output.every_steps=1", cwd=folder, code=65)
-    assert done.stderr.startswith("argument 3: boundaries.x_min.value: 300 + sqrt(0.005-t) is not finite at cell (0, 0, 0) ")
+    assert done.stderr.startswith("argument 3: boundaries.x_min.value: 300 + sqrt(0.005-t) + 0*y is not finite at cell (0, 0, 0) ")
     expect_whole_files(folder / "out")
+
+
+@pytest.mark.parametrize("override, line", [
+    ('sources=[{shape: box, from: [0, 0, 0], to: [1, 1, 1], power: "5*sqrt(0.005-t)"}]', "sources: the power of a box is not finite"),
+    ('sources=[{shape: gaussian, power: 1, centre: ["sqrt(0.005-t)", 0.5, 0.5], width: 0.1}]', "sources: the place of a gaussian"),
+    ('sources=[{shape: formula, formula: "5*sqrt(0.005-t)"}]', "sources.0.formula: 5*sqrt(0.005-t) is not finite"),
+    ('boundaries.x_min={kind: temperature, value: "300*sqrt(0.005-t)"}', "boundaries.x_min.value: 300*sqrt(0.005-t) is not finite"),
+    ('boundaries.x_min={kind: temperature, value: "1e5*(0.005-t)"}', "boundaries.x_min.value: "),
+    ('boundaries.x_min={kind: convection, ambient: 300, coefficient: "1e3*(0.005-t)", where: {from: [0.5, 0.5], to: [1, 1]}}',
+     "boundaries.x_min.coefficient: "),
+])
+def test_a_value_of_time_alone_is_checked_up_to_the_end(folder, override, line):
+    done = ran("check", "deck.yaml", override, "material.conductivity=1", cwd=folder, code=65)
+    expect_rejected(folder, done, 65, f"argument 3: {line}")
