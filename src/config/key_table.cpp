@@ -295,7 +295,8 @@ Keys describe_region(RegionValue& region_value, bool is_source) {
       {"shape", choice(region_value.shape, is_source ? shapes : shapes.first(shapes.size() - 1)),
        "The shape; exact: the solution that verify names.", {.is_required = true, .example = "constant"}},
       {"mode", choice(region_value.mode),
-       "Replace what stands there, or add to it. A gaussian always adds, and so does what changes in time.",
+       "Replace what stands there, or add to it. A gaussian always adds, and so does what changes in time, also "
+       "to later entries.",
        {.when = {"shape", {"constant", "box", "sphere", "cylinder", "formula", "dataset", "exact"}}}},
       {"value", &region_value.value, "The value inside; of a gaussian, its peak.",
        {.range = values, .is_required = !is_source, .partner = is_source ? "power" : "",

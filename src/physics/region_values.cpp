@@ -315,6 +315,19 @@ ShareInRun share_in_run(const Config& config, const RegionValue& source, bool ha
   return all > 0 ? ShareInRun{in_body / all, largest} : ShareInRun{};
 }
 
+// A warning where a source was written to replace an earlier one that always adds; else empty.
+std::string not_replaced_text(const Config& config, std::size_t number) {
+  const RegionValue& source = config.sources[number];
+  if (source.varies() || source.mode == RegionMode::add) return {};
+  for (std::size_t i = 0; i < number; ++i)
+    if (config.sources[i].varies() && can_overlap(config, config.sources[i], source))
+      return fmt::format(
+          "{}: does not replace sources.{}, which adds to all others; list the source before it, or give it "
+          "mode: add",
+          config.at(fmt::format("sources.{}", number)), i);
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::string> shape_warnings(const Config& config) {
@@ -326,6 +339,7 @@ std::vector<std::string> shape_warnings(const Config& config) {
     const double enough = source.shape == Shape::gaussian ? 0.9995 : 1 - 1e-6;
     const char* const body = has_voids ? "body" : "domain";
     const std::string key = fmt::format("sources.{}", i);
+    if (std::string text = not_replaced_text(config, i); !text.empty()) warnings.push_back(std::move(text));
     if (source.moves()) {  // it may enter and leave the domain, but not be out of it most of the time
       const auto [mean, largest] = share_in_run(config, source, has_voids);
       if (mean < 0.5)

@@ -128,6 +128,35 @@ PlacedSource placed_source(const Config& config, const RegionValue& source, doub
   return placed;
 }
 
+// m: a box around all cells that a source reaches during the run, along an axis.
+static std::pair<double, double> bounds(const Config& config, const RegionValue& source, int axis) {
+  const GridAxis along(config, axis);
+  const std::pair domain(along.edge(0), along.edge(along.cells()));
+  if (source.shape == Shape::sphere || source.shape == Shape::cylinder) {
+    const bool is_length = source.shape == Shape::cylinder && axis == source.axis;
+    const double half = is_length ? source.length / 2 : source.radius;
+    return {source.centre[axis] - half, source.centre[axis] + half};
+  }
+  if (source.shape != Shape::box && source.shape != Shape::gaussian &&
+      source.shape != Shape::double_ellipsoid)
+    return domain;
+  std::pair all(domain.second, domain.first);
+  for (const double t : source.moves() ? step_starts(config, 16) : std::vector{0.0}) {
+    const auto [low, high] = reach(placed_source(config, source, t).axis[static_cast<std::size_t>(axis)]);
+    all = {std::min(all.first, low), std::max(all.second, high)};
+  }
+  return all;
+}
+
+bool can_overlap(const Config& config, const RegionValue& one, const RegionValue& other) {
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto a = bounds(config, one, axis), b = bounds(config, other, axis);
+    if (std::min(a.second, b.second) - std::max(a.first, b.first) <= 1e-9 * GridAxis(config, axis).smallest())
+      return false;
+  }
+  return true;
+}
+
 void check_sources(const Config& config, std::span<const double> times) {
   for (std::size_t i = 0; i < config.sources.size(); ++i) {
     const RegionValue& source = config.sources[i];

@@ -32,6 +32,8 @@ struct PlacedSource {
 };
 // Throws Error(deck) if its power or place is not finite at t, or if a box is empty.
 PlacedSource placed_source(const Config& config, const RegionValue& source, double t);
+// Does a cell perhaps have heat of both, at any time? By the boxes around them.
+bool can_overlap(const Config& config, const RegionValue& one, const RegionValue& other);
 // Throws Error(deck) if a value that depends on time alone is not sound at one of these times, s.
 void check_sources(const Config& config, std::span<const double> times);
 

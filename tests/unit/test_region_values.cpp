@@ -568,6 +568,33 @@ TEST(VaryingSources, ABoxOnFacesHasTheCellsBetween) {
   EXPECT_EQ(product_totals(config).cells, 2 * 2 * 3);
 }
 
+TEST(VaryingSources, ALaterSourceThatDoesNotReplaceThemIsReported) {
+  Config config = decks::base({6, 4, 5});
+  RegionValue varying = box({}, {}, 0, RegionMode::add);
+  varying.power = Expression("1 + t", "t");
+  varying.from_at = {0.05, 0.05, 0.05};
+  varying.to_at = {Expression("0.1 + 0.1*t", "t"), 0.1, 0.1};
+  config.problem.dt = 0.01;  // of 100 steps
+  const auto warnings_of = [&](const RegionValue& first, const RegionValue& second) {
+    config.sources = {first, second};
+    return shape_warnings(config);
+  };
+  const auto still = [](Vector3 from, Vector3 to) {
+    RegionValue source = box(from, to, 0);
+    std::ranges::copy(from, source.from_at.begin());  // as the reader does
+    std::ranges::copy(to, source.to_at.begin());
+    return source;
+  };
+  const RegionValue over = still({0.15, 0, 0}, {0.2, 0.2, 0.2});
+  expect_says(only_text(warnings_of(varying, over)), "sources.1: does not replace sources.0");
+  expect_says(only_text(warnings_of(varying, ball({0.1, 0.1, 0.1}, 0.05, 1))), "mode: add");
+  EXPECT_TRUE(warnings_of(over, varying).empty());
+  EXPECT_TRUE(warnings_of(varying, still({0, 0, 0}, {0.3, 0.05, 0.2})).empty());  // touches it
+  RegionValue adds = over;
+  adds.mode = RegionMode::add;
+  EXPECT_TRUE(warnings_of(varying, adds).empty());
+}
+
 TEST(VaryingSources, AFormulaThatIsNotFiniteIsNamed) {
   Config config = decks::base({4, 4, 4});
   config.sources = {{.shape = Shape::formula, .formula = Expression("1/(t - 2)", "xyzt")}};
