@@ -1,10 +1,12 @@
 #include "app/subcommands.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <limits>
 #include <sstream>
+#include <stdexcept>
 
 #include "app/session.hpp"
 #include "config/reader.hpp"
@@ -163,14 +165,40 @@ Int3 weak_growth(Int3 cells, int ranks) {
   return process_grids_by_cost(cube, ranks, {}, 1, surface()).front().grid;
 }
 
+// A request that has not the form of docs/reference/requests.md.
+template <class... Args>
+std::invalid_argument malformed(fmt::format_string<Args...> problem, Args&&... args) {
+  return std::invalid_argument(fmt::format(problem, std::forward<Args>(args)...));
+}
+
+// Throws malformed() if the map has other keys than these.
+void check_keys(const Json& map, const std::vector<std::string_view>& known) {
+  std::vector<std::string> unknown;
+  for (const auto& [key, value] : map.items())
+    if (std::ranges::count(known, key) == 0) unknown.push_back(printable(key));
+  if (!unknown.empty())
+    throw malformed("unknown: {} (the keys of such a map are {})", fmt::join(unknown, ", "), join(known));
+}
+
+int ranks_of(const Json& request) {
+  constexpr double most = 1 << 24;
+  const double ranks = request.value("ranks", 1.0);
+  if (!(ranks >= 1 && ranks <= most && ranks == std::floor(ranks)))
+    throw malformed("ranks is {}; write a whole number from 1 to {}", ranks, most);
+  return static_cast<int>(ranks);
+}
+
 // The process grid of a run on so many cells; weak: on so many for each rank.
 Json process_grid_json(const Json& wanted, int ranks) {
+  check_keys(wanted, {"backend", "value_bytes", "halo_width", "periodic", "cells", "weak"});
   Int3 cells = wanted.at("cells"), growth{1, 1, 1};
+  const int halo_width = wanted.at("halo_width"), value_bytes = wanted.at("value_bytes");
+  if (std::min({cells.x, cells.y, cells.z, Index{halo_width}, Index{value_bytes}}) < 1)
+    throw malformed("a number of cells, halo_width or value_bytes is below 1");
   if (wanted.value("weak", false)) growth = weak_growth(cells, ranks);
   for (int axis = 0; axis < 3; ++axis) cells[axis] *= growth[axis];
-  const auto weights = ExchangeWeights::of(wanted.at("backend"), wanted.at("value_bytes"));
-  const auto grids =
-      process_grids_by_cost(cells, ranks, wanted.at("periodic"), wanted.at("halo_width"), weights);
+  const auto weights = ExchangeWeights::of(wanted.at("backend"), value_bytes);
+  const auto grids = process_grids_by_cost(cells, ranks, wanted.at("periodic"), halo_width, weights);
   return {{"cells", cells}, {"process_grid", grids.front().grid}};
 }
 
@@ -303,6 +331,7 @@ void check_scaling(const StudyConfig& study, const YamlNode& tree, Problems& pro
 
 // The deck as `isotherm compare` asks for it.
 Config compared(Config config, const Json& wanted) {
+  check_keys(wanted, {"sweeps", "check_interval", "tuning_file", "snapshots"});
   if (wanted.contains("sweeps")) config = short_run(std::move(config), wanted["sweeps"]);
   config.problem.check_interval = wanted.value("check_interval", config.problem.check_interval);
   config.solver.tuning_file = wanted.value("tuning_file", "");
@@ -334,8 +363,9 @@ class Deck {
 
   // One case: the deck with these settings, on so many ranks.
   Json resolve(const Json& request) {
+    check_keys(request, {"settings", "ranks", "name", "host", "plan", "values", "compare", "sections"});
+    const int ranks = ranks_of(request);
     read_scaling();
-    const int ranks = request.value("ranks", 1);
     Config config = settle(request.value("settings", Json::array()), ranks);
     record_contents(config);
     Json answer = {{"directory", config.output.directory},
@@ -461,16 +491,41 @@ Json changes_json(const std::string& before, const std::string& now) {
 
 Json answer_to(const Json& request, const CommandLine& command, const std::vector<int>& arguments,
                std::optional<Deck>& deck) {
+  if (request.contains("before")) {
+    check_keys(request, {"before", "now"});
+    return {{"changes", changes_json(request["before"], request.at("now"))}};
+  }
+  if (request.contains("bandwidth")) {
+    check_keys(request, {"bandwidth", "bytes"});
+    return {{"bytes_per_s", copy_bandwidth(request["bandwidth"], request.at("bytes"))}};
+  }
+  if (request.contains("process_grid")) {
+    check_keys(request, {"process_grid", "ranks"});
+    return process_grid_json(request["process_grid"], ranks_of(request));
+  }
+  if (!deck) deck.emplace(command, arguments);
+  if (!request.value("sections", false)) return deck->resolve(request);
+  check_keys(request, {"sections"});
+  return deck->sections();
+}
+
+// The same, or what is wrong with the request. `number`: of the request, from 1.
+Json answer_or_error(const Json& request, std::size_t number, const CommandLine& command,
+                     const std::vector<int>& arguments, std::optional<Deck>& deck) {
+  const auto error_of_form = [&](const std::exception& error) -> Json {
+    return {{"error", error_json(error_of(ExitCode::deck,
+                                          "standard input: request {}: {}; docs/reference/requests.md has "
+                                          "the form of requests",
+                                          number, error.what()))}};
+  };
   try {
-    if (request.contains("before")) return {{"changes", changes_json(request["before"], request.at("now"))}};
-    if (request.contains("bandwidth"))
-      return {{"bytes_per_s", copy_bandwidth(request["bandwidth"], request.at("bytes"))}};
-    if (request.contains("process_grid"))
-      return process_grid_json(request["process_grid"], request.at("ranks"));
-    if (!deck) deck.emplace(command, arguments);
-    return request.value("sections", false) ? deck->sections() : deck->resolve(request);
+    return answer_to(request, command, arguments, deck);
   } catch (const Error& error) {
     return {{"error", error_json(error)}};
+  } catch (const Json::exception& error) {
+    return error_of_form(error);
+  } catch (const std::invalid_argument& error) {
+    return error_of_form(error);
   }
 }
 
@@ -493,8 +548,8 @@ int check_json(const CommandLine& command) {
     const std::vector<int> arguments = input.value("arguments", command.override_arguments);
     std::optional<Deck> deck;
     Json answers = Json::array();
-    for (const Json& request : input.at("requests"))
-      answers.push_back(answer_to(request, command, arguments, deck));
+    for (const Json& request : input.at("requests").get<std::vector<Json>>())
+      answers.push_back(answer_or_error(request, answers.size() + 1, command, arguments, deck));
     const Json whole = {{"schema", "isotherm-check"}, {"schema_version", 1}, {"answers", std::move(answers)}};
     print_now(whole.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   } catch (const Json::exception& error) {

@@ -259,7 +259,22 @@ def test_requests_about_one_run_are_answered_too(tmp_path):
     assert os.listdir(tmp_path) == ["deck.yaml"]
 
 
-@pytest.mark.parametrize("text", ["", "[1", "{}", '{"requests": 3}', '{"requests": [{"settings": [{}]}]}', "null"])
+GRID = {"backend": "cpu", "value_bytes": 8, "halo_width": 1, "periodic": [False, False, False], "cells": [8, 9, 10]}
+
+
+@pytest.mark.parametrize("request_, named", [
+    *(({"ranks": ranks}, "ranks is") for ranks in (0, -1, 1.5, 2**24 + 1)), ({"process_grid": GRID, "ranks": 0}, "ranks is 0"),
+    ({"foo": 1, "bar": 2}, "foo, bar"), ({"compare": {}, "sweeps": 10}, "sweeps"), ({"compare": {"sweep": 10}}, "sweep"),
+    ({"process_grid": {**GRID, "cell": 1}, "ranks": 1}, "cell"), ({"process_grid": {**GRID, "cells": [0, 9, 10]}}, "cells"), ({"sections": True, "plan": True}, "plan"),
+    ({"before": "", "now": "", "ranks": 2}, "ranks"), ({"settings": [{}]}, "key"), (3, "3")])
+def test_a_malformed_request_is_one_error_among_the_answers(tmp_path, request_, named):
+    write_deck(tmp_path, BASE)
+    first, second = json.loads(asked(tmp_path, json.dumps({"requests": [{}, request_]})).stdout)["answers"]
+    assert "deck" in first and second["error"]["code"] == 65
+    assert "request 2: " in second["error"]["text"] and named in second["error"]["text"]
+
+
+@pytest.mark.parametrize("text", ["", "[1", "{}", '{"requests": 3}', "null"])
 def test_what_is_no_list_of_requests_is_refused_in_a_line(tmp_path, text):
     write_deck(tmp_path, BASE)
     done = asked(tmp_path, text, code=65)
