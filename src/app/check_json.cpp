@@ -532,7 +532,9 @@ Json answer_or_error(const Json& request, std::size_t number, const CommandLine&
 }  // namespace
 
 bool names_study(const CommandLine& command) {
-  if (command.from_output) return false;
+  std::error_code ignored;
+  // A pipe can be read only once: by check().
+  if (command.from_output || !std::filesystem::is_regular_file(command.file, ignored)) return false;
   try {
     Problems problems("");
     return section_of_study(read_tree(read_deck_file(command.file), command.overrides, {}, problems))

@@ -36,7 +36,8 @@ std::string resource_table(const std::vector<ResourceLine>& lines);
 // before its work. Without a launcher it also plans for GPUs that this host does not have.
 int check(const CommandLine& command, const Communicator& world);
 
-// Whether the command names a deck with `study:` or `scaling:`; false too for a file that is no deck.
+// Whether the command names a deck with `study:` or `scaling:`; false too for a pipe, and for a
+// file that is no deck.
 bool names_study(const CommandLine& command);
 
 // `isotherm check DECK --json`: answers requests of a program (isotherm study), JSON on stdin, by JSON on

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from job import Background, ENDLESS
-from program import BASE_DECK, DECK, expect_rejected, finished, isotherm, ran, write_deck
+from program import BASE_DECK, DECK, command, expect_rejected, finished, isotherm, ran, write_deck
 
 WRONG = [  # the start of stderr
     (["frob"], 2, "isotherm: unknown subcommand 'frob'; use one of run, check, list, init, schema, info, bench, animate, "),
@@ -65,6 +65,11 @@ def test_alone_it_prints_the_help_which_names_every_exit_code(tmp_path):
     result = ran(cwd=tmp_path, code=2)  # a script that lost its arguments must not succeed
     assert result.stdout == "" and result.stderr == ran("--help", cwd=tmp_path).stdout
     assert [code for code in (0, 2, 10, 65, 66, 69, 70, 71, 73, 74, 75, 76) if f" {code} " not in result.stderr] == []
+
+
+def test_a_deck_may_come_from_a_pipe(tmp_path):
+    text = write_deck(tmp_path, BASE_DECK).read_text()
+    assert finished(command("check", "/dev/stdin"), 0, cwd=tmp_path, input=text).stdout.startswith("process grid")
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"], ["-V"]])
