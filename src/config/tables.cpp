@@ -53,12 +53,22 @@ std::vector<std::string> comma_separated(const std::string& line) {
   return cells;
 }
 
+// Advice if the line is of no text in UTF-8 with commas: of a spreadsheet's own file, or in UTF-16.
+std::string_view advice_on_form(std::string line) {
+  const bool has_comma = line.find(',') != line.npos;
+  const bool has_other = line.find_first_of(";\t") != line.npos;
+  std::erase_if(line, [](char c) { return c == '\t' || c == '\r'; });
+  const bool is_text = printable(line, line.size()) == line;
+  return is_text && (has_comma || !has_other) ? "" : "; save it as UTF-8 with commas";
+}
+
 // Calls use(cells, where) for each line that is neither empty nor a comment, with the cells of `columns`,
 // which the first line names. `where`: "trace.csv, line 3". Returns whether there is a first line.
 bool read_columns(const std::string& path, const std::vector<std::string>& columns,
                   const std::function<void(const std::vector<std::string>&, const std::string&)>& use) {
   std::ifstream file(path);
-  const bool is_folder = fs::is_directory(path);
+  std::error_code ignored;
+  const bool is_folder = fs::is_directory(path, ignored);
   if (!file || is_folder)
     fail("{} cannot be read{}; give a file of values separated by commas", path,
          is_folder ? " (it is a folder)" : "");
@@ -70,13 +80,13 @@ bool read_columns(const std::string& path, const std::vector<std::string>& colum
     constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  // from spreadsheets; not part of a name
     if (number == 1 && line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
     const std::vector<std::string> cells = comma_separated(line);
-    if (std::ranges::none_of(cells, is_given) || line[0] == '#') continue;
+    if (std::ranges::none_of(cells, is_given) || line[line.find_first_not_of(" \t")] == '#') continue;
     if (places.empty()) {
       for (const std::string& name : columns) {
         const auto at = std::ranges::find(cells, name);
         if (at == cells.end())
-          fail("{} has no column '{}'; its first line names {}", path, printable(name),
-               fmt::join(cells, ", "));
+          fail("{} has no column '{}'; its first line names {}{}", path, printable(name),
+               printable(fmt::format("{}", fmt::join(cells, ", ")), 200), advice_on_form(line));
         if (std::ranges::count(cells, name) > 1)
           fail("{} names column '{}' twice; keep one", path, printable(name));
         places.push_back(static_cast<std::size_t>(at - cells.begin()));
@@ -317,7 +327,8 @@ Expression read_table(const YamlNode& node, const std::string& folder, bool read
       fail("'{}' is no part of a table; write table, time, column, interpolation", printable(name));
     *texts.at(name) = node.items[i].text;
   }
-  if (!table) fail("a map stands where a number, a formula or a table is wanted; write table: FILE");
+  if (!table || (table->kind == YamlNode::Kind::scalar && table->text.empty()))
+    fail("a map stands where a number, a formula or a table is wanted; write table: FILE");
   if (interpolation != "linear" && interpolation != "step")
     fail("interpolation '{}' is unknown; use linear or step", printable(interpolation));
   const bool is_list = table->kind == YamlNode::Kind::list;

@@ -22,7 +22,9 @@ namespace {
 }
 
 Hdf5File open_file(const std::string& file) {
-  if (std::filesystem::is_directory(file))  // else the reader of decks has replaced it by its last snapshot
+  std::error_code ignored;  // open_hdf5_file() reports it
+  // Else the reader of decks has replaced it by its last snapshot.
+  if (std::filesystem::is_directory(file, ignored))
     throw Error(ExitCode::file_missing, file + ": a folder without a snapshot of a run; name an HDF5 file");
   Hdf5File opened = open_hdf5_file(file, "an HDF5 file");
   if (opened.valid()) return opened;

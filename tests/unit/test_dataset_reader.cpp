@@ -101,6 +101,11 @@ TEST_F(ReadDataset, SoftLinksWithinTheFileAreFollowedToTheirEnd) {
   expect_rejected("a", place("a") + "no such dataset (the file's root holds 'T', 'a', 'b', 'soft')");
 }
 
+TEST_F(ReadDataset, ALongNameIsNoFile) {
+  path_ = std::string(300, 'x');
+  expect_rejected("T", path_ + ": cannot be read (File name too long)", ExitCode::file_missing);
+}
+
 TEST_F(ReadDataset, AFolderIsNoFile) {
   path_ = folder_.path().string();
   expect_rejected("T", path_ + ": a folder without a snapshot of a run; name an HDF5 file",

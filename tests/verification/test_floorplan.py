@@ -8,7 +8,7 @@ from program import isotherm
 LOW, HIGH = [1e-3, 1e-3, 2e-3], [9e-3, 9e-3, 3e-3]
 PLAN = """\
 name,power,x,y,width,height
-# edges on no grid; B gives no heat
+  # edges on no grid; B gives no heat
 "A, left",3,0,0,2.5e-3,8e-3
 B,0,2.5e-3,0,1e-3,8e-3
 C, -2 ,3.5e-3,0.25e-3,1e-3,1e-3
@@ -127,9 +127,11 @@ def test_blocks_that_overlap_are_warned_of(tmp_path):
         ("D,1 W,0,0,1e-3,1e-3", ["'1 W' is not a number", "plan.csv, line 6, power"])]),
     (None, {}, ["cannot be read"]), ("", {}, ["is empty"]), (PLAN.replace("power", "power,power", 1), {}, ["names column 'power' twice"]), ("name,x,y,width,height\n", {}, ["has no column 'power'"]),
     (PLAN, {"shape": "gaussian"}, ["write shape: box"]), (PLAN, {"from": ["t", 0, 0]}, ["three numbers"]),
+    *((head, {}, ["has no column", "UTF-8"]) for head in ("name;x;y\n", "PK\x03\x04\x1b[2J\x07,x\n", "\udcff\udcfen\0a\0m\0e\0,\0\n")),
+    (PLAN, {"power": {"floorplan": "x" * 300}}, ["cannot be read"]), (PLAN, {"power": {"table": ""}}, ["write table: FILE"]),
     (PLAN, {"power": {"floorplan": "plan.csv", "scale": 2}}, ["'scale' is no part"])])
 def test_a_wrong_plan_is_refused(tmp_path, plan, more, words):
     if plan is not None:
-        (tmp_path / "plan.csv").write_text(plan)
+        (tmp_path / "plan.csv").write_text(plan, encoding="utf-8", errors="surrogateescape")
     said = run(tmp_path, deck(planned(**more)), code={65})
-    assert all(word in said for word in words), said
+    assert all(word in said for word in words) and all(c >= " " or c == "\n" for c in said), said
