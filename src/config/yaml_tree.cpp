@@ -98,6 +98,8 @@ class TreeBuilder : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     check_tag(mark, tag);
+    if (value.find('\0') != value.npos)  // the system would cut a path there
+      throw YamlError{place_of(mark), "the text has a NUL character (\\0); remove it"};
     add({.kind = YamlNode::Kind::scalar, .place = place_of(mark), .text = value, .quoted = tag == "!"},
         anchor);
   }

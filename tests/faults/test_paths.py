@@ -62,6 +62,10 @@ def test_a_name_is_taken_literally(work, name):
     assert json.loads((work / name / "run.json").read_text())["directory"] == name
 
 
+def test_a_name_with_nul_is_refused(work):
+    assert run(work, 'output.directory="a\\0b"', code=65).stderr.startswith("argument 4: ") and os.listdir(work) == ["deck.yaml"]
+
+
 def test_a_finished_run_is_replaced_on_request_alone(work):
     run(work, "output.directory=out")
     before = {path: path.read_bytes() for path in (work / "out").iterdir()}
