@@ -215,6 +215,7 @@ int rkl_stages(const Config& config, double dt) {
 
 int most_rkl_stages(const Config& config) { return config.precision == Precision::fp32 ? 16 : 64; }
 
+
 TimePlan time_plan(const Config& config) {
   const ProblemConfig& problem = config.problem;
   const double dt = problem.dt ? *problem.dt : automatic_dt(config);
@@ -270,14 +271,17 @@ std::vector<double> jump_times(const Config& config) {
 std::vector<std::string> time_warnings(const Config& config) {
   std::vector<std::string> warnings;
   if (config.problem.kind != ProblemKind::transient) return warnings;
-  const double dt = time_plan(config).dt;
-  visit_values_of_time(config, [&](const std::string& key, const Expression& value) {
-    const double shortest = value.shortest_change();
+  const auto [dt, steps] = time_plan(config);
+  const double end = dt * static_cast<double>(steps);
+  const double least_dt = std::max(1e-18, end / countable_steps);  // that a deck may have
+  visit_values_of_time(config, [&, dt = dt](const std::string& key, const Expression& value) {
+    const double shortest = value.shortest_change(end);
     if (warnings.empty() && shortest < dt)
       warnings.push_back(fmt::format(
           "{}: a linear table changes within {:.4g} s, which steps of {:.4g} s may miss or count more than "
-          "once; use a problem.dt of at most {:.4g}, or interpolation: step, at whose jumps steps end",
-          config.at(key), shortest, dt, shortest));
+          "once; use {}interpolation: step, at whose jumps steps end",
+          config.at(key), shortest, dt,
+          shortest < least_dt ? "" : fmt::format("a problem.dt of at most {:.4g}, or ", shortest)));
   });
   const auto moves = [](const LawConfig& law) {
     return law.kind == BoundaryKind::temperature && law.value.uses('t');

@@ -311,12 +311,12 @@ std::vector<double> Expression::jumps() const {
   return times;
 }
 
-double Expression::shortest_change() const {
+double Expression::shortest_change(double end) const {
   double shortest = std::numeric_limits<double>::infinity();
   if (!is_table() || program_->steps[1].variable == 1) return shortest;
   const std::vector<FormulaStep>& steps = program_->steps;
   for (std::size_t i = 4; i + 1 < steps.size(); i += 2)
-    if (steps[i + 1].number != steps[i - 1].number)
+    if (steps[i + 1].number != steps[i - 1].number && steps[i].number > 0 && steps[i - 2].number < end)
       shortest = std::min(shortest, steps[i].number - steps[i - 2].number);
   return shortest;
 }

@@ -37,7 +37,8 @@ class Expression {
   bool uses_place() const { return uses('x') || uses('y') || uses('z'); }
   bool is_table() const;
   std::vector<double> jumps() const;  // s, at which a table in steps jumps
-  double shortest_change() const;  // s, between knots of different values of a linear table; others: infinite
+  // s, between knots of different values of a linear table, from 0 to `end`; others: infinite.
+  double shortest_change(double end) const;
   const std::string& text() const { return text_; }  // as written; a number in shortest form, a table as YAML
 
   // Applies the operation to its operands; the result is a number if they all are. Throws FormulaError if it

@@ -717,10 +717,16 @@ TEST(ConfigTable, IsLinearOrInStepsAndConstantBeyondItsEnds) {
       EXPECT_EQ(linear(0, 0, 0, times[i]), in_line[i]) << times[i];
       EXPECT_EQ(steps(0, 0, 0, times[i]), in_steps[i]) << times[i];
     }
+    EXPECT_EQ(linear.shortest_change(9), 1);
+    EXPECT_EQ(linear.shortest_change(3), 2);  // the knot at 4 s is after the end
     if (table[0] == 't') {
       EXPECT_NE(steps.text().find(file), std::string::npos);  // independent of the working directory
     }
   }
+}
+
+TEST(ConfigTable, ChangesBeforeTheStartAreNoneOfTheRun) {
+  EXPECT_EQ(Expression({{-2, 1}, {-1, 2}, {3, 5}}, false, "").shortest_change(9), 4);
 }
 
 TEST(ConfigTable, WhatIsWrongIsNamed) {

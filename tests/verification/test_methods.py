@@ -234,6 +234,7 @@ def test_a_steady_run_is_the_start_of_a_transient(tmp_path):
 @pytest.mark.parametrize("setting, said", [
     ("sources=[{shape: constant, value: 1}]", []),
     ("sources=[{shape: constant, power: {table: [[0, 0], [0.01, 5], [0.02, 0]]}}]", ["sources.0: a linear table changes within 0.01 s"]),
+    ("sources=[{shape: constant, power: {table: [[0, 0], [1e-300, 5]]}}]", ["use interpolation: step"]),
     ("sources=[{shape: constant, power: {table: [[0, 0], [0.01, 5], [0.02, 0]], interpolation: step}}]", []),
     ("boundaries.x_min.value=300 + t", ["boundaries.x_min: rkl keeps this temperature at that of the middle of a step"])])
 def test_values_of_time_that_steps_follow_roughly_are_warned_of(tmp_path, setting, said):
