@@ -456,7 +456,7 @@ class Run {
     if (config.output.diagnostics) outputs.columns = plan_diagnostics(config);
     if (config.output.history && is_root())
       outputs.history.emplace(directory_->history(), console_, history_head(outputs.columns), "its history",
-                              plan_.restart ? std::optional(plan_.restart->last_line()) : std::nullopt);
+                              resumed_here_ ? std::optional(plan_.restart->last_line()) : std::nullopt);
   }
 
   void make_solver(const Config& config) {

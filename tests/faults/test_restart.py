@@ -209,6 +209,21 @@ def test_other_columns_keep_the_old_history_aside(whole, tmp_path, stopped_at):
     assert [row["sweep"] for row in history(folder)][:2] == ["28", "30"] and "hist_0" not in history(folder)[0]
 
 
+@pytest.mark.parametrize("change, said", [
+    (lambda lines: lines.replace(b"\n", b"\r\n"), ""), (lambda lines: None, "history.csv' is missing"),
+    (lambda lines: b"", "empty or damaged"), (lambda lines: lines[:10], "empty or damaged")], ids=["CRLF", "missing", "empty", "cut"])
+def test_a_changed_history_is_read_or_warned_of(whole, tmp_path, stopped_at, change, said):
+    file = stopped_at("whole", "rest", 27) / "history.csv"
+    changed = change(file.read_bytes())
+    file.unlink()
+    if changed is not None:
+        file.write_bytes(changed)
+    warnings = run(tmp_path, "output.directory=rest", "--restart", "latest").stderr
+    assert said in warnings and bool(said) == bool(warnings)
+    assert [row["sweep"] for row in history(file.parent) if int(row["sweep"]) > 27 or not said] == [
+        row["sweep"] for row in history(whole) if int(row["sweep"]) > 27 or not said]
+
+
 def test_a_checkpoint_is_a_field_that_others_can_read_of_all_bits_where_files_are_rounded(whole_run, whole_parts):
     assert cells(whole_parts / "deck_00000014.checkpoint.hdf").dtype == np.float64
     assert cells(whole_parts / "deck_00000012.hdf").dtype == np.float32

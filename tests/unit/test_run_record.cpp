@@ -254,8 +254,8 @@ TEST(History, BeginsWhereThereIsNoneToGoOnWith) {
     EXPECT_EQ(read_file(path), history_head());
     EXPECT_EQ(read_file(folder / kept_in), others);
   }
-  ASSERT_EQ(console.warnings().size(), 2u);
-  expect_says(console.warnings()[1], "wrote other columns; its lines are in 'history.csv.2.aside'");
+  ASSERT_EQ(console.warnings().size(), 3u);
+  expect_says(console.warnings()[2], "wrote other columns; its lines are in 'history.csv.2.aside'");
 }
 
 TEST(History, LossIsOneWarning) {

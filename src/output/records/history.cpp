@@ -35,24 +35,31 @@ std::filesystem::path free_aside(const std::filesystem::path& path) {
 }
 
 // Removes the lines of later sweeps, and a truncated line, from the file. False if there is no file with this
-// head; a file with another head is backed up. Throws Error if the file cannot be replaced.
+// head, with a warning; a file with another head is backed up. Throws Error if the file cannot be replaced.
 bool keep_lines(const std::filesystem::path& path, const std::string& head, std::int64_t last,
                 Console& console) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return false;
-  std::string kept(head.size(), '\0'), line;
-  file.read(kept.data(), static_cast<std::streamsize>(kept.size()));
-  if (!file || kept != head) {
-    const std::filesystem::path aside = free_aside(path);
-    publish_file(path, aside);
-    console.warn(fmt::format("{}: the run before wrote other columns; its lines are in {}",
-                             in_quotes(path.string()), in_quotes(aside.filename().string())));
+  if (!file) {
+    console.warn(
+        fmt::format("{} is missing: it has no lines up to sweep {}", in_quotes(path.string()), last));
     return false;
   }
+  std::string kept, line;
   while (std::getline(file, line) && !file.eof()) {  // eof: a line without a newline is truncated
+    if (line.ends_with('\r')) line.pop_back();       // of an editor
     std::int64_t sweep = 0;
     const auto [end, problem] = std::from_chars(line.data(), line.data() + line.size(), sweep);
-    if (problem == std::errc() && sweep <= last) kept.append(line).append("\n");
+    if (kept.size() < head.size() || (problem == std::errc() && sweep <= last))
+      kept.append(line).append("\n");
+  }
+  if (!kept.starts_with(head)) {
+    const std::filesystem::path aside = free_aside(path);
+    publish_file(path, aside);
+    console.warn(
+        fmt::format("{}: {}; its lines are in {}", in_quotes(path.string()),
+                    head.starts_with(kept) ? "it is empty or damaged" : "the run before wrote other columns",
+                    in_quotes(aside.filename().string())));
+    return false;
   }
   write_file_atomically(path, kept);
   return true;
