@@ -102,7 +102,7 @@ class ValueReader {
     const double value = target(0, 0, 0);
     if (std::isfinite(value)) return is_in_range(value);
     const double shown = std::isnan(value) ? std::abs(value) : value;  // the sign of a NaN says nothing
-    return reject("the formula '{}' gives {}", printable(node_.text), shown);
+    return reject("the formula '{}' gives {}{}", printable(node_.text), shown, why_nan(value, node_.text));
   }
   bool read(std::array<Expression, 3>& target) {
     return read_list(target, 3, [](ValueReader& entry, Expression& one) { return entry.read(one); });

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <regex>
 #include <vector>
 
 #include "core/text.hpp"
@@ -99,6 +100,13 @@ ParsedNumber parse_number(std::string_view text) {
   if (result.ec == std::errc::result_out_of_range)
     return {.is_number = true, .problem = quoted + " does not fit a 64-bit float"};
   return {.value = sign.empty() ? value : -value, .is_number = true};
+}
+
+std::string_view why_nan(double value, const std::string& formula) {
+  static const std::regex form(R"(\b(sin|cos|tan)\s*\()");
+  return std::isnan(value) && std::regex_search(formula, form)
+             ? " (sin, cos and tan take arguments up to 2^30)"
+             : "";
 }
 
 std::string shortest(double value) {

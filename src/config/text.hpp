@@ -28,6 +28,9 @@ struct ParsedNumber {
 };
 ParsedNumber parse_number(std::string_view text);
 
+// " (sin, cos and tan take arguments up to 2^30)" if this value of the formula is NaN and it has one of them.
+std::string_view why_nan(double value, const std::string& formula);
+
 std::string shortest(double value);  // reads back to the same bits; "1e12", "1e-6", "0.1"
 
 // A word of `known` that `word` was probably meant to be; empty where none is near.

@@ -10,6 +10,7 @@
 
 #include "config/config.hpp"
 #include "config/grid_axes.hpp"
+#include "config/text.hpp"
 #include "core/error.hpp"
 
 namespace isotherm {
@@ -38,10 +39,12 @@ inline Error not_finite(const std::string& key, const std::string& what, double 
                         Vector3 place, double t) {
   const char* problem = std::isfinite(value) ? "is too large for the precision" : "is not finite";
   const double shown = std::isnan(value) ? std::abs(value) : value;  // the sign of a NaN says nothing
-  return {ExitCode::deck,
-          fmt::format("{}: {} {} at cell ({}, {}, {}) (it is {} at x = {} m, y = {} m, z = {} m, t = {} s); "
-                      "give a value that every cell can hold",
-                      key, what, problem, cell.x, cell.y, cell.z, shown, place[0], place[1], place[2], t)};
+  return {
+      ExitCode::deck,
+      fmt::format("{}: {} {} at cell ({}, {}, {}) (it is {} at x = {} m, y = {} m, z = {} m, t = {} s){}; "
+                  "give a value that every cell can hold",
+                  key, what, problem, cell.x, cell.y, cell.z, shown, place[0], place[1], place[2], t,
+                  why_nan(value, what))};
 }
 
 // "<key>: -3 K at cell (1, 2, 3) (x = 0.1 m, ...) is <problem>"

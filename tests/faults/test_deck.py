@@ -90,6 +90,7 @@ DECKS = [
     (17, "formula cut short", wall("2*"), "11:37: boundaries.x_min.value: unexpected end of expression at"),
     (17, "unknown variable", wall("y*x"), "11:37: boundaries.x_min.value: unknown name 'x' at character 3"),
     (17, "division by zero", wall("1/0"), "11:37: boundaries.x_min.value: the formula '1/0' gives inf"),
+    (None, "beyond sine", wall("sin(2^31)+2"), "11:37: boundaries.x_min.value: the formula 'sin(2^31)+2' gives nan (sin, cos"),
     (17, "zero by zero", wall("0/0"), "11:37: boundaries.x_min.value: the formula '0/0' gives nan"),
     (17, "long formula", wall("1+" * 2100 + "1"), "11:37: boundaries.x_min.value: 4201 characters are too"),
     (17, "formula of 1 MB", wall("1+" * 500000 + "1"), "11:16386: the line has more than 16384 bytes"),
