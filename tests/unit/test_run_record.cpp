@@ -133,6 +133,12 @@ TEST(Report, FiguresOfMerit) {
             "FOM halo_fraction: 10.0 %\n");
 }
 
+TEST(Report, SweepsOfTheAutotunerAreCounted) {
+  RunRecord r = record();
+  r.performance.untimed_sweeps = 3;
+  expect_says(final_table(r), "3 of autotuning");
+}
+
 TEST(Report, TheResultSaysWhatWasShownAndAWrongAnswerHasNoSpeed) {
   const auto expect_result = [](const RunRecord& r, const char* word, bool has_speed) {
     EXPECT_STREQ(result_word(r), word);

@@ -224,12 +224,15 @@ std::string final_table(const RunRecord& r) {
   std::string text = phase_table(r) + "\n";
   if (const auto f = figures(r)) {
     add(text, "work",
-        fmt::format("{} {} in {}",
+        fmt::format("{} {} in {}{}",
                     r.verification && !r.verification->levels.empty()
                         ? plural(std::ssize(r.verification->levels), "grid") + ","
                         : grouped(r.cells.product()) + " cells x",
                     plural(r.performance.sweeps - r.performance.untimed_sweeps, "sweep"),
-                    human_duration(f->stepping_seconds)));
+                    human_duration(f->stepping_seconds),
+                    r.performance.untimed_sweeps > 0
+                        ? fmt::format(", without {} of autotuning", grouped(r.performance.untimed_sweeps))
+                        : ""));
     if (r.performance.steps > 0)
       add(text, "steps",
           fmt::format("{} in {}, {} of them taken again as shorter ones",
