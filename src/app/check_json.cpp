@@ -6,7 +6,6 @@
 #include <iostream>
 #include <limits>
 #include <sstream>
-#include <stdexcept>
 
 #include "app/session.hpp"
 #include "config/reader.hpp"
@@ -166,25 +165,25 @@ Int3 weak_growth(Int3 cells, int ranks) {
 }
 
 // A request that has not the form of docs/reference/requests.md.
-template <class... Args>
-std::invalid_argument malformed(fmt::format_string<Args...> problem, Args&&... args) {
-  return std::invalid_argument(fmt::format(problem, std::forward<Args>(args)...));
-}
+struct Malformed : Json::exception {
+  explicit Malformed(const std::string& problem) : Json::exception(0, problem.c_str()) {}
+};
 
-// Throws malformed() if the map has other keys than these.
+// Throws Malformed if the map has other keys than these.
 void check_keys(const Json& map, const std::vector<std::string_view>& known) {
   std::vector<std::string> unknown;
   for (const auto& [key, value] : map.items())
     if (std::ranges::count(known, key) == 0) unknown.push_back(printable(key));
   if (!unknown.empty())
-    throw malformed("unknown: {} (the keys of such a map are {})", fmt::join(unknown, ", "), join(known));
+    throw Malformed(fmt::format("unknown keys: {} (the keys of such a map are {})", fmt::join(unknown, ", "),
+                                join(known)));
 }
 
 int ranks_of(const Json& request) {
   constexpr double most = 1 << 24;
   const double ranks = request.value("ranks", 1.0);
   if (!(ranks >= 1 && ranks <= most && ranks == std::floor(ranks)))
-    throw malformed("ranks is {}; write a whole number from 1 to {}", ranks, most);
+    throw Malformed(fmt::format("ranks is {}; write a whole number from 1 to {}", ranks, most));
   return static_cast<int>(ranks);
 }
 
@@ -194,7 +193,7 @@ Json process_grid_json(const Json& wanted, int ranks) {
   Int3 cells = wanted.at("cells"), growth{1, 1, 1};
   const int halo_width = wanted.at("halo_width"), value_bytes = wanted.at("value_bytes");
   if (std::min({cells.x, cells.y, cells.z, Index{halo_width}, Index{value_bytes}}) < 1)
-    throw malformed("a number of cells, halo_width or value_bytes is below 1");
+    throw Malformed("a number of cells, halo_width or value_bytes is below 1");
   if (wanted.value("weak", false)) growth = weak_growth(cells, ranks);
   for (int axis = 0; axis < 3; ++axis) cells[axis] *= growth[axis];
   const auto weights = ExchangeWeights::of(wanted.at("backend"), value_bytes);
@@ -512,20 +511,15 @@ Json answer_to(const Json& request, const CommandLine& command, const std::vecto
 // The same, or what is wrong with the request. `number`: of the request, from 1.
 Json answer_or_error(const Json& request, std::size_t number, const CommandLine& command,
                      const std::vector<int>& arguments, std::optional<Deck>& deck) {
-  const auto error_of_form = [&](const std::exception& error) -> Json {
-    return {{"error", error_json(error_of(ExitCode::deck,
-                                          "standard input: request {}: {}; docs/reference/requests.md has "
-                                          "the form of requests",
-                                          number, error.what()))}};
-  };
   try {
     return answer_to(request, command, arguments, deck);
   } catch (const Error& error) {
     return {{"error", error_json(error)}};
   } catch (const Json::exception& error) {
-    return error_of_form(error);
-  } catch (const std::invalid_argument& error) {
-    return error_of_form(error);
+    return {{"error",
+             error_json(error_of(ExitCode::deck,
+                                 "standard input: request {}: {}; docs/reference/requests.md has their form",
+                                 number, error.what()))}};
   }
 }
 
