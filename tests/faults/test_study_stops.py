@@ -141,6 +141,19 @@ def test_a_second_signal_leaves_at_once(tmp_path):
     assert states(tmp_path / "out") == {"deaf": "done"}
 
 
+def test_a_retry_that_is_stopped_before_its_run_began_is_resumed_as_a_retry(tmp_path):
+    """Its run.json is from the failed run, which has the message of that."""
+    launcher = write_script(tmp_path / "slow.sh", "#!/bin/sh\n: > out/grows/began\nexec sleep 10000\n")
+    write_study(tmp_path, "  list: [{name: grows, ranks: 2, problem.dt: 10, problem.allow_unstable: true, problem.steps: 20000}]\n"
+                          f"  launcher: {LAUNCHER}\n")
+    ran("study", "deck.yaml", cwd=tmp_path, code=76)
+    job = Study(tmp_path, f"study.launcher={launcher} {{ranks}}", "--retry")
+    job.wait_for("grows", "began")
+    job.process.send_signal(signal.SIGTERM)
+    code, out, err = job.end()
+    assert code == 75 and err.endswith(" --retry\n") and "grows: stopped before it began" in out and "failed (" not in out, out + err
+
+
 def test_a_case_that_was_stopped_and_then_fails_has_failed(tmp_path):
     """Its run.json is from the stopped run."""
     job = sweeping(tmp_path)

@@ -113,10 +113,11 @@ def check(asked):
     return state.DONE
 
 
-def resuming(options):
+def resuming(options, retry):
     """The command line that resumes the study."""
     given = [word for name in ("jobs", "limit", "case") if (value := getattr(options, name)) for word in (f"--{name}", value)]
-    return shell_words(["isotherm", "study", options.deck, *options.overrides, *given, *(["--slurm"] if options.slurm else [])])
+    flags = [f"--{name}" for name, is_given in (("slurm", options.slurm), ("retry", retry)) if is_given]
+    return shell_words(["isotherm", "study", options.deck, *options.overrides, *given, *flags])
 
 
 def conclude(options, deck, collection, stopped_by):
@@ -126,7 +127,7 @@ def conclude(options, deck, collection, stopped_by):
     no_step = [case["name"] for case in collection.cases if value_at(case["run"], "continuation.stopped_by") == "the wall time"
                and not value_at(case["run"], "performance.sweeps")]
     why = f" (no time for a step: {', '.join(shortened(no_step, 3))}; give more solver.walltime)" if no_step else ""
-    finished = f"{collection.finished} of {cases} finished{why}; resume with: {resuming(options)}"
+    finished = f"{collection.finished} of {cases} finished{why}; resume with: {resuming(options, options.retry)}"
     if stopped_by:
         raise Failure(state.STOPPED, f"stopped by {signal_name(stopped_by)} with {finished}")
     if collection.failed:
@@ -134,7 +135,7 @@ def conclude(options, deck, collection, stopped_by):
         rest = [case["name"] for case in collection.cases if case["state"] not in (*state.FINISHED, "failed")]
         others = f", unfinished: {', '.join(shortened(rest, 3))}{why}; resume and" if rest else ";"
         raise Failure(collection.exit_code, f"{collection.failed} of {cases} failed ({where}){others} start again what failed with: "
-                                            f"{resuming(options)} --retry")
+                                            f"{resuming(options, retry=True)}")
     if collection.exit_code == state.STOPPED:
         raise Failure(state.STOPPED, finished)
     if collection.disagreement:

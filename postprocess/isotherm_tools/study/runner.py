@@ -151,6 +151,7 @@ class Job:
     case: object
     resumes: bool = True  # if there is a checkpoint of this case
     said_before: int = 0  # bytes of stderr.txt from earlier runs
+    record_before: int = 0  # when the run.json of an earlier run was written
     process: subprocess.Popen = None
     started: float = 0
     waits: bool = False  # for another run in its folder; has been reported
@@ -236,6 +237,7 @@ class Runner:
             write_text(case.deck_file, case.deck)
             if job.resumes:
                 job.said_before = len(state.text_or_empty(err))
+            job.record_before = modified(case.folder / "run.json")
             with open(out, mode) as to, open(err, mode) as errors:
                 job.process = subprocess.Popen(
                     words, stdin=subprocess.DEVNULL, stdout=to, stderr=errors, preexec_fn=child_setup(),  # noqa: PLW1509
@@ -300,6 +302,8 @@ class Runner:
             self.queue.append(Job(job.number, case, resumes=False))
             return
         status.message = status.message or message
+        if self.stopped_by and status.state == "failed" and modified(case.folder / "run.json") == job.record_before:
+            status.state = "stopped before it began,"
         self.tell(case, status, by_signal or f"exit code {code}", wall)
 
     def tell(self, case, status, why, wall):
@@ -310,6 +314,12 @@ class Runner:
             self.progress.skipped(text, case.work)
         else:
             self.progress.ended(text, case.work, wall, status.seconds_of_sweeps, self.running)
+
+
+def modified(path):
+    with suppress(OSError):
+        return os.stat(path).st_mtime_ns
+    return 0
 
 
 def last_words(case, said_before):
