@@ -21,7 +21,7 @@ from isotherm_tools.program import (
     CANNOT_CREATE, COMMAND_LINE, DATA, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure, Parser, Program, cannot_write, failing,
     is_launched, launched_rank, number_from, raise_error, say, write_text)
 from isotherm_tools.study import state
-from isotherm_tools.study.deck import StudyCase
+from isotherm_tools.study.deck import StudyCase, launcher_problem
 from isotherm_tools.study.runner import Runner, signal_name
 from isotherm_tools.text import aligned, counted, escaped, extent_text, grouped, groups, human_duration, in_quotes, shell_words
 
@@ -432,6 +432,8 @@ def parse(words):
         options.overrides.insert(0, options.deck)
     if not options.source and not options.deck:
         top.error("deck is required")
+    if problem := launcher_problem(options.launcher, options.ranks):
+        top.error(f"--launcher: {problem}")
     if options.tolerance is not None and not options.baseline:
         top.error("--tolerance requires --baseline")
     return options

@@ -161,7 +161,7 @@ def test_a_stopped_run_goes_on(tmp_path):
 
 
 def test_a_study_is_started_and_goes_on(tmp_path):
-    write_deck(tmp_path, DECK + "study: {list: [{name: one, ranks: 2}], launcher: false}\n", NAME)
+    write_deck(tmp_path, DECK + "study: {list: [{name: one, ranks: 2}], launcher: 'false {ranks}'}\n", NAME)
     study, typed = command_after(ran("run", NAME, cwd=tmp_path, code=65).stderr, "start them with")
     assert typed == ["isotherm", "study", NAME]
     pasted(tmp_path, study + " --dry-run")

@@ -188,6 +188,7 @@ REFUSED = [
     (["--axes", "size"], 2, "isotherm: compare: --axes: there is no axis 'size'; use some of kernel, tile, transport, "),
     (["--limit", "0"], 2, "isotherm: argument --limit: '0' is no number from 1 to 100000; see isotherm compare --help"),
     (["--tolerance", "5"], 2, "isotherm: --tolerance requires --baseline; see isotherm compare --help"),
+    (["--ranks", "2", "--launcher", "mpirun -n 2"], 2, "isotherm: --launcher: has no {ranks}"),
     (["--json", "no/such/c.json"], 73, None),
     (["--keep", "deck.yaml"], 65, "'deck.yaml' is no tuning file ("),
     (["--baseline", "gone.json"], 66, "gone.json does not exist; name the run.json of a run"),

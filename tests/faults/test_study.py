@@ -162,6 +162,7 @@ def test_what_has_changed_is_replaced_only_where_that_is_asked(tmp_path):
     study(tmp_path, "output.overwrite=true")
     assert started(tmp_path / "out" / "a") == before["a"]
     assert rows(tmp_path / "out")["b"]["sweeps"] == "6"
+    assert "(ranks 1 -> 2); correct study.launcher if" in study(tmp_path, "study.ranks=2", code=73).stderr
     # The contents of decks decide, not the name of the folder.
     assert "2 finished before, 0 to run" in study(tmp_path, f"output.directory={tmp_path}/out").stdout
 
@@ -181,7 +182,7 @@ def test_a_case_takes_its_ranks(tmp_path):
 
 def test_jobs_run_at_once(tmp_path):
     """A launcher that starts its case only when two cases are waiting."""
-    launcher = write_script(tmp_path / "together.sh", """#!/bin/sh
+    launcher = write_script(tmp_path / "both at once.sh", """#!/bin/sh
 touch "there.$$"
 tries=0
 until [ "$(ls there.* | wc -l)" -ge 2 ]; do
@@ -190,7 +191,7 @@ until [ "$(ls there.* | wc -l)" -ge 2 ]; do
 done
 exec "$@"
 """)
-    write_study(tmp_path, f"  matrix: {{precision: [fp32, fp64]}}\n  ranks: 2\n  launcher: {launcher} {LAUNCHER}\n")
+    write_study(tmp_path, f"  matrix: {{precision: [fp32, fp64]}}\n  ranks: 2\n  launcher: \"'{launcher}' {LAUNCHER}\"\n")
     study(tmp_path, "--jobs", "2")
 
 

@@ -154,6 +154,9 @@ WRONG = [
     ("  list: [{name: deck}]\n", "deck.yaml:10:1: study.name: the name 'deck' of case 1"),
     ("  matrix: {problem.steps: [3, 4], ranks: [1, 4]}\n  name: \"{problem.steps}\"\n",
      "deck.yaml:12:9: study.name: case 1 (problem.steps 3, ranks 1) and case 2 (problem.steps 3, ranks 4) have one name, '3' ("),
+    # Launchers.
+    ("  matrix: {ranks: [1, 2]}\n  launcher: mpirun -n 2\n", "deck.yaml:12:13: study.launcher: has no {ranks}"),
+    ("  matrix: {ranks: [1]}\n  launcher: mpirun 'a b\n", "deck.yaml:12:13: study.launcher: cannot be split into words ("),
     # Overrides of varied keys.
     ("  matrix: {precision: [fp32, fp64]}\n", "argument 1: precision: varies in this study ", ["precision=fp32"]),
     ("  matrix: {solver: [{kernel: openmp}, {kernel: reference}]}\n", "argument 1: solver.halo_width: varies in this study ",

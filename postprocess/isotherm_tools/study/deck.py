@@ -6,6 +6,7 @@ The program reads the deck: a node of it is a dict with `at` (its place: argumen
 map."""
 
 import re
+import shlex
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -33,7 +34,7 @@ class StudyDeck:
         self.scaling, self.launcher, self.known_changes = sections["scaling"], sections["launcher"], {}
         problems = Problems(path, sections["places"])
         found = Expansion(sections, problems, limit or sections["limit"] or sections["default_limit"])
-        check_sections(sections, found.varied, problems)
+        check_sections(sections, found, problems)
         if problems.lines:
             lines = [line for _, line in sorted(problems.lines, key=lambda each: each[0])]
             if len(lines) > MOST_LINES:
@@ -349,9 +350,19 @@ def safe_name(text):
     return re.sub(r"-?[^\w.+-]+", "-", text).rstrip("-").lstrip(".-")
 
 
-def check_sections(sections, varied, problems):
+def launcher_problem(launcher, ranks):
+    """Why these words cannot start so many ranks; empty if they can."""
+    try:
+        shlex.split(launcher)
+    except ValueError as error:
+        return f"cannot be split into words ({str(error).lower()}); write it as for a shell"
+    return "" if "{ranks}" in launcher or ranks == 1 else 'has no {ranks}, the number to start; write it as in "mpirun -n {ranks}"'
+
+
+def check_sections(sections, found, problems):
     """Rejects columns of study.report and study.sort that no case can have (paths within run.json, "a.b", are checked after the runs),
-    options of sbatch that are not single lines, and overrides of varied keys."""
+    options of sbatch that are not single lines, launchers that start other ranks, and overrides of varied keys."""
+    varied = found.varied
     known = ["name", "ranks", "state", "exit_code", *varied, *collection.OF_RUN,
              *(collection.OF_SCALING if sections["scaling"] else [])]
     asked = [(name, "study.report") for name in sections["report"]] + ([(sections["sort"], "study.sort")] if sections["sort"] else [])
@@ -362,6 +373,8 @@ def check_sections(sections, varied, problems):
     for i, option in enumerate(sections["options"]):
         if not option.startswith("-") or any(c < " " for c in option):
             problems.add(f"study.slurm.options.{i}", f"'{printable(option)}' is no option of sbatch; write one as \"--partition=gpu\"")
+    if problem := sections["launcher"] and launcher_problem(sections["launcher"], max((case.ranks for case in found.cases), default=1)):
+        problems.add("study.launcher", problem)
     for each in sections["overrides"]:
         for key in varied:
             if each["key"] == key or within(each["key"], key):

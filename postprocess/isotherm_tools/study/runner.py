@@ -6,6 +6,7 @@ the most sweeps that it may do."""
 import ctypes
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -261,7 +262,7 @@ class Runner:
             of_a_node = self.deck.sections["ranks_per_node"] or case.ranks
             nodes = -(-case.ranks // of_a_node)
             launcher = self.deck.launcher or self.deck.sections["default_launcher"]
-            words = [word.replace("{ranks}", str(case.ranks), 1).replace("{nodes}", str(nodes), 1) for word in launcher.split()]
+            words = [word.replace("{ranks}", str(case.ranks), 1).replace("{nodes}", str(nodes), 1) for word in shlex.split(launcher)]
         words += [self.deck.program.path, "run", str(case.deck_file), "--progress", "lines"]
         # A run replaces only results that are unfinished, failed, or may be replaced.
         return words + (["--restart", "latest"] if resumes else ["output.overwrite=true"] if has_files else [])
