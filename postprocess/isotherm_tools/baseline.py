@@ -55,10 +55,18 @@ class Measured:
 
 
 def grid_subject(content):
-    """"256 x 256 x 256 fp64 on 2 ranks (Some CPU)"."""
-    devices = [rank["device"] for rank in content["ranks"]]
-    return (f"{extent_text(content['grid']['cells'])} {content['grid']['precision']} on {counted(len(devices), 'rank')} "
-            f"({escaped(', '.join(sorted(set(devices))))})")
+    """"256 x 256 x 256 fp64 by euler on 2 ranks (Some CPU with 4 threads)". Steady problems have other methods than transient ones;
+    threads of the host do not make a GPU faster."""
+    method = (content.get("method") or {}).get("name") or (content.get("measured") or {}).get("method")
+    devices = {rank["device"] + (f" with {counted(rank['threads'], 'thread')}" if rank["backend"] == "cpu" else "")
+               for rank in content["ranks"]}
+    return (grid_text(content["grid"]["cells"], content["grid"]["precision"], method, len(content["ranks"]))
+            + f" ({escaped(', '.join(sorted(devices)))})")
+
+
+def grid_text(cells, precision, method, ranks):
+    """`method`: None in early records."""
+    return f"{extent_text(cells)} {precision}{f' by {escaped(method)}' if method else ''} on {counted(ranks, 'rank')}"
 
 
 def bench_subject(content):
@@ -147,7 +155,7 @@ class Verdict:
 def check_subject(earlier, subject):
     if earlier.subject != subject:
         raise Failure(DATA, f"{in_quotes(earlier.path)} is of {earlier.subject}, and this is {subject} (figures of the two say nothing of "
-                            "each other); name a baseline of this grid or subject, precision, number of ranks and device")
+                            "each other); name a baseline of this subject, method, grid, precision, ranks, threads and device")
 
 
 def add_tolerance(parser):

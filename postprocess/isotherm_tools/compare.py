@@ -488,7 +488,7 @@ def compare(words, options, named, earlier, work):
     if earlier:  # the devices of the ranks are not known before their first run
         if earlier.schema != "isotherm-compare":
             raise Failure(DATA, f"{in_quotes(earlier.path)} is of no comparison; name what isotherm compare --json has written")
-        now = f"{extent_text(job.base['cells'])} {job.base['precision']} on {counted(job.ranks, 'rank')}"
+        now = baseline.grid_text(job.base["cells"], job.base["measured"]["precision"], job.base["measured"]["method"], job.ranks)
         if not earlier.subject.startswith(f"{now} ("):
             baseline.check_subject(earlier, now)
     cells = job.base["plan"]["cells"]

@@ -274,9 +274,9 @@ def test_a_baseline_of_something_else_is_refused(folder):
     compare(folder, "solver.kernel=openmp", "solver.reduction=openmp")
     (folder / "compare.json").rename(folder / "baseline.json")
     record = json.loads((folder / "baseline.json").read_text())
-    device = record["ranks"][0]["device"]
-    begin = f"'baseline.json' is of 11 x 16 x 20 fp64 on 1 rank ({device}), and this is "
-    for override, subject in [("grid.cells=[11,16,21]", "11 x 16 x 21 fp64 on 1 rank"), ("precision=fp32", "11 x 16 x 20 fp32 on 1 rank")]:
+    device, threads = (record["ranks"][0][key] for key in ("device", "threads"))
+    begin = f"'baseline.json' is of 11 x 16 x 20 fp64 by euler on 1 rank ({device} with {threads} thread{'s' * (threads > 1)}), and this is "
+    for override, subject in [("grid.cells=[11,16,21]", "11 x 16 x 21 fp64 by euler on 1 rank"), ("precision=fp32", "11 x 16 x 20 fp32 by")]:
         done = ran("compare", "deck.yaml", override, "--baseline", "baseline.json", cwd=folder, code=65)
         assert done.stderr.startswith(begin + subject)
     assert sorted(os.listdir(folder)) == ["baseline.json", "deck.yaml"]

@@ -128,7 +128,7 @@ def test_within_a_version_keys_are_only_added(tmp_path, path):
     assert [error.message for error in jsonschema.Draft7Validator(schema).iter_errors(old)] == []
     finished = finished_run(tmp_path, BASE.replace("directory: out, ", ""), "deck")
     done = ran("baseline", path, finished / "run.json", cwd=tmp_path, code=65)
-    assert done.stderr.startswith(f"'{path}' is of 100 x 100 x 50 fp64 on 2 ranks (Some CPU), and this is "), done.stderr
+    assert done.stderr.startswith(f"'{path}' is of 100 x 100 x 50 fp64 on 2 ranks (Some CPU with 4 threads), and this is "), done.stderr
     ran("baseline", path, path)
 
 

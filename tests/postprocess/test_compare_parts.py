@@ -68,7 +68,8 @@ def test_the_first_has_company_where_ranges_overlap():
 
 
 RUN = {"schema": "isotherm-run", "schema_version": 3, "exit_code": 0, "grid": {"cells": [8, 9, 10], "precision": "fp32"},
-       "ranks": [{"device": "B"}, {"device": "A"}], "figures_of_merit": {
+       "ranks": [{"device": "B", "backend": "cpu", "threads": 1}, {"device": "A", "backend": "cuda", "threads": 8}],
+       "method": {"name": "euler"}, "figures_of_merit": {
            "speed": {"value": 10.0, "unit": "GPts/s", "better": "higher"}, "time": {"value": 2.0, "unit": "ms", "better": "lower"},
            "share": {"value": 80.0, "unit": "%", "better": "higher"}, "idle": {"value": 0.0, "unit": "ms", "better": "lower"}}}
 
@@ -84,7 +85,7 @@ def figures(**values):
 
 def test_figures_are_judged_in_their_direction(tmp_path):
     earlier = measured(tmp_path)
-    assert earlier.subject == "8 x 9 x 10 fp32 on 2 ranks (A, B)"
+    assert earlier.subject == "8 x 9 x 10 fp32 by euler on 2 ranks (A, B with 1 thread)"
     assert baseline.Measured(tmp_path).path == earlier.path, "of a folder its run.json"
     verdict = baseline.Verdict(earlier, figures(speed=9.0, time=1.8, share=77.0, idle=0.0), 5)
     assert {name: round(change, 6) for name, (_, _, change) in verdict.changes.items()} == {"speed": 10, "time": -10, "share": 3, "idle": 0}
@@ -92,6 +93,12 @@ def test_figures_are_judged_in_their_direction(tmp_path):
     assert verdict.text().split("\n")[1:3] == ["  speed            10.000 GPts/s  9.000 GPts/s   10.0 % worse",
                                               "  time                  2.000 ms      1.800 ms  10.0 % better"]
     expect_failure(76, "1 of 4 figures of merit got worse", verdict.raise_if_worse)
+
+
+@pytest.mark.parametrize("changes", [{"method": {"name": "rkl"}}, {"ranks": [{**RUN["ranks"][0], "threads": 2}, RUN["ranks"][1]]}, {
+    "schema": "isotherm-compare", "schema_version": 2, "method": None, "measured": {"method": "rkl"}}])
+def test_another_method_or_number_of_threads_is_another_subject(tmp_path, changes):
+    expect_failure(65, "say nothing of each other", baseline.check_subject, measured(tmp_path), measured(tmp_path, **changes).subject)
 
 
 def test_what_is_not_measured_now_is_gone_and_from_nothing_all_is_worse(tmp_path):
