@@ -18,8 +18,8 @@ from typing import Callable, NamedTuple
 
 from isotherm_tools import baseline
 from isotherm_tools.program import (
-    CANNOT_CREATE, COMMAND_LINE, DATA, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure, Parser, Program, cannot_write, failing,
-    is_launched, launched_rank, number_from, raise_error, say, write_text)
+    CANNOT_CREATE, COMMAND_LINE, DATA, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure, Parser, Program, cannot_write, check_is_no_folder,
+    failing, is_launched, launched_rank, number_from, raise_error, say, write_text)
 from isotherm_tools.study import state
 from isotherm_tools.study.deck import StudyCase, launcher_problem
 from isotherm_tools.study.runner import Runner, signal_name
@@ -459,6 +459,7 @@ def main(words):
     earlier = baseline.Measured(options.baseline) if options.baseline else None
     read_tuning(options.keep) if options.keep else None
     for path in filter(None, (options.json, options.keep)):  # checks before hours of work that the file can be created
+        check_is_no_folder(path)
         try:
             tempfile.TemporaryFile(dir=Path(path).parent).close()
         except OSError as error:

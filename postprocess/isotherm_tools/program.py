@@ -3,6 +3,7 @@ parts of command lines; `Failure`: an error message of one line, with an exit co
 
 import argparse
 import copy
+import errno
 import json
 import math
 import os
@@ -174,12 +175,20 @@ def say(text, needed=False):
         write(1, text)
 
 
-def cannot_write(path, error, code=CANNOT_CREATE, remedy="check the folder and its free space"):
+def cannot_write(path, error, code=CANNOT_CREATE):
+    remedy = {errno.EISDIR: "name a file in it", **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space")}.get(
+        error.errno, "check the folder and its free space")
     return Failure(code, f"cannot write {in_quotes(path)} ({error.strerror}); {remedy}")
+
+
+def check_is_no_folder(path):
+    if os.path.isdir(path):  # which a file cannot replace
+        raise cannot_write(path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
 
 
 def write_whole(path, write_part):
     """`write_part` gets the name of a file next to `path`, which replaces `path` once it is complete and on the disk."""
+    check_is_no_folder(path)
     path = Path(path)
     part = path.with_name(path.name + ".part")
     try:
@@ -188,7 +197,7 @@ def write_whole(path, write_part):
             os.fsync(file.fileno())
         os.replace(part, path)
     except OSError as error:
-        raise cannot_write(path, error, *((IO, "free some space") if part.exists() else ())) from error
+        raise cannot_write(path, error, IO if part.exists() else CANNOT_CREATE) from error
     finally:
         with suppress(OSError):  # usually it was renamed
             part.unlink()

@@ -213,7 +213,8 @@ def test_what_does_not_fit_is_refused_before_work(tmp_path, subject):
 
 
 @pytest.mark.parametrize("make, json_file", [(lambda folder: None, "no/such/bench.json"),
-                                             (lambda folder: (folder / "bench.json.part").mkdir(), "bench.json")])
+                                             (lambda folder: (folder / "bench.json.part").mkdir(), "bench.json"),
+                                             (lambda folder: (folder / "bench.json").mkdir(), "bench.json")])
 def test_a_json_that_cannot_be_made_is_refused_before_work(tmp_path, make, json_file):
     make(tmp_path)
     before = os.listdir(tmp_path)

@@ -153,6 +153,8 @@ void check_writable(const std::string& path) {
   if (path.empty()) return;
   const std::string part = path + ".part";
   std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    throw error_of(ExitCode::cannot_create, "{}: is a directory; name a file in it", path);
   if (std::filesystem::exists(part, ignored) && !std::filesystem::is_directory(part, ignored) &&
       access(part.c_str(), W_OK) == 0)
     return;
