@@ -20,6 +20,7 @@ COLUMNS = 2
 MARKERS = "osD^vP*X<>hpd8"  # one per kernel and tile
 FILLS = ("full", "none", "left", "top")  # one per grid and precision: print may have no colours
 LINES = ("-", "--", ":", "-.")  # one per grid
+LADDERS = ("stencil", "reduction", "bandwidth", "formula")  # subjects with kernels and their times
 FLOPS_A_POINT = 8  # the usual count of a 7-point stencil, whatever the instructions are
 # GFlop/s without tensor cores, from the data sheets of H100 SXM and of H200.
 PEAKS = dict.fromkeys(("NVIDIA H100 80GB HBM3", "NVIDIA H200"), {"fp32": 67e3, "fp64": 34e3})
@@ -39,13 +40,10 @@ def add(subcommands):
 
 
 def draw_bench(options):
-    record = BenchRecord(options.bench)
+    record = BenchRecord(options.bench, *(() if options.figure == "ladder" else ("stencil",)))
     if options.best:
         record.keep_best_tiles()
     path = figures.check_format(options.out or record.path.with_name(f"{record.path.stem}_{options.figure}.png"))
-    if options.figure != "ladder" and record.subject != "stencil":
-        what = "a roofline is" if options.figure == "roofline" else "time blocks are"
-        raise Failure(DATA, f"{record.path} holds bench {record.subject}; {what} drawn of bench stencil")
     if options.figure == "time-blocks" and all(variant.time_block == 1 for variant in record.variants):
         raise Failure(DATA, f"{record.path} holds no time blocks; measure temporal or temporal_openmp")
     return figures.draw(path, options.make, record)
@@ -67,13 +65,15 @@ class Ladder(NamedTuple):
 
 
 class BenchRecord:
-    def __init__(self, path):
-        self.path = Path(path)
+    """`subjects`: those that can be drawn."""
+
+    def __init__(self, path, *subjects):
+        self.path, subjects = Path(path), subjects or LADDERS
         content = read_record(self.path, "isotherm-bench", "benchmark", "write it with isotherm bench ... --json FILE")
-        if (subject := content.get("subject")) in ("halo", "io", "solve"):
-            raise Failure(DATA, f"{path} holds bench {subject}; a ladder is drawn of stencil, reduction, bandwidth or formula")
         with content_of(path, "benchmark"):
             self.subject, self.device = content["subject"], content["device"]["name"]
+            if self.subject not in subjects:
+                raise Failure(DATA, f"{path} holds bench {self.subject}, which this cannot draw; name one of bench {' or '.join(subjects)}")
             measured = [entry for entry in content["entries"] if entry["verdict"] == "right" and entry["launch_s"] is not None]
             found = groups(measured, lambda entry: (tuple(entry["cells"]), entry["precision"]))
             self.ladders = [Ladder(*key, [variant_of(entry, self.subject) for entry in entries]) for key, entries in found.items()]

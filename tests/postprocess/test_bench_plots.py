@@ -164,7 +164,7 @@ def test_the_best_policy_of_each_row_and_depth(tmp_path):
     assert [variant.label for variant in record.ladders[0].variants] == ["tile, 4x2", "other", "tile, 2x2 x 2"]
 
 
-@pytest.mark.parametrize("figure", ["ladder", "roofline"])
+@pytest.mark.parametrize("figure", ["ladder", "roofline", "time-blocks"])
 def test_what_is_no_benchmark_is_refused(tmp_path, refused, figure):
     assert refused(figure, tmp_path / "none.json")[0] == 66
     (tmp_path / "text.json").write_text("no json")
@@ -177,7 +177,8 @@ def test_what_is_no_benchmark_is_refused(tmp_path, refused, figure):
     code, err = refused(figure, write(tmp_path, [entry("a", 1, verdict="wrong", launch_s=None)]))
     assert code == 65 and "no kernel that was measured" in err
     code, err = refused(figure, write(tmp_path, [entry("a", 1)], subject="solve"))
-    assert code == 65 and "holds bench solve" in err
+    wanted = {"ladder": "stencil or reduction or bandwidth or formula", "roofline": "stencil", "time-blocks": "stencil"}[figure]
+    assert code == 65 and "holds bench solve" in err and err.endswith(f"; name one of bench {wanted}")
     (tmp_path / "list.json").write_text("[]")
     assert refused(figure, tmp_path / "list.json")[0] == 65
 
@@ -186,7 +187,7 @@ def test_what_cannot_be_drawn_is_refused(bench, tmp_path, refused):
     assert refused("ladder", bench, "--out", "x.gif")[0] == 2
     assert refused("roofline", bench, "--out", tmp_path / "no" / "x.png")[0] == 73
     code, err = refused("roofline", write(tmp_path, [entry("a", 1)], subject="reduction"))
-    assert code == 65 and "a roofline is drawn of bench stencil" in err
+    assert code == 65 and "name one of bench stencil" in err
     code, err = refused("time-blocks", write(tmp_path, [entry("single", 1e-3)]))
     assert code == 65 and "holds no time blocks" in err
 
