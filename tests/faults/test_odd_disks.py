@@ -36,6 +36,14 @@ def test_a_compressed_file_without_room_is_74(small_disk, tmp_path, ranks, envir
     expect_whole_files(out)
 
 
+def test_a_study_on_a_full_disk_leaves_no_lock(small_disk, tmp_path):
+    deck = write_deck(tmp_path, DECK + "study: {matrix: {precision: [fp64]}}\n")
+    with pytest.raises(OSError, match="No space"):
+        (small_disk / "filling").write_bytes(bytes(9 << 20))
+    done = ran("study", deck, f"output.directory={small_disk}/out", cwd=tmp_path, code=73)
+    assert "run.lock' (No space left on device); free some space\n" in done.stderr and not list((small_disk / "out").iterdir())
+
+
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_a_full_disk_is_74_and_nothing_is_half(small_disk, tmp_path, ranks):
     deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB per snapshot: three fit

@@ -171,6 +171,8 @@ def test_a_lock_of_a_process_that_is_gone_is_taken_and_one_of_a_living_one_is_no
     gone.wait()
     (tmp_path / "run.lock").write_text("\n".join([state.this_process()[0], str(gone.pid), "1", "-"]) + "\n")
     assert not state.is_busy(tmp_path)
+    (tmp_path / "run.lock").write_text("")
+    expect_failure(73, "(an unknown process writes to it)", state.DirectoryLock, tmp_path)
     (tmp_path / "run.lock").write_text("elsewhere\n1\n1\n-\n")
     assert state.is_busy(tmp_path)
     with state.DirectoryLock(tmp_path, force=True) as held:

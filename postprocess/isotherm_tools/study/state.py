@@ -207,13 +207,17 @@ class DirectoryLock:
         self.path, self.mine, self.warning = folder / "run.lock", "\n".join(this_process()) + "\n", ""
         self.touched = time.monotonic()
         for _ in range(ATTEMPTS):
+            made = False
             try:
                 with open(self.path, "x", encoding="utf-8") as file:
+                    made = True
                     file.write(self.mine)
                 return
             except FileExistsError:
                 self.make_way(force)
             except OSError as error:
+                if made:  # a lock that names no process would last until it is stale
+                    self.path.unlink(missing_ok=True)
                 raise cannot_write(self.path, error) from error
         raise Failure(CANNOT_CREATE, f"cannot get {in_quotes(self.path)} (other runs are after it too); try again")
 
@@ -222,18 +226,18 @@ class DirectoryLock:
         with suppress(OSError):  # the lock was just removed, or another process was faster
             seen = os.stat(self.path)
             host, process, _, _ = owner_of(self.path)
+            owner = f"process {process} on {escaped(host)}" if process else "an unknown process"
             stale = "--force" if force else why_stale(self.path, seen.st_mtime)
             if not stale:
-                raise Failure(CANNOT_CREATE, f"cannot use {in_quotes(self.path.parent)} as run directory (process {process} "
-                                             f"on {escaped(host)} writes to it); wait for its end, or take the directory "
-                                             "with --force where that run is gone")
+                raise Failure(CANNOT_CREATE, f"cannot use {in_quotes(self.path.parent)} as run directory ({owner} writes to it); wait "
+                                             "for its end, or take the directory with --force where that run is gone")
             old = f"{self.path}.{socket.gethostname()}.{os.getpid()}"
             os.rename(self.path, old)
             try:
                 if os.stat(old).st_ino != seen.st_ino:  # another process was faster, and this is its lock
                     os.link(old, self.path)
                 else:
-                    self.warning = f"{in_quotes(self.path)} of process {process} on {escaped(host)} was taken ({stale})"
+                    self.warning = f"{in_quotes(self.path)} of {owner} was taken ({stale})"
             finally:
                 os.unlink(old)
 
