@@ -58,7 +58,7 @@ def test_the_page_says_what_the_record_says(run, written):
                  record["provenance"]["command_line"], record["provenance"]["git_revision"], "sphere", "conductivity: 20",
                  record["ranks"][0]["device"], "centre at (0.012, 0.008, 0.004) m", "Benchmark: stencil",
                  " x ".join(map(str, record["decomposition"]["process_grid"])),
-                 f"{record['halo']['hidden_percent']:.1f} %", f"{record['residual']['last_K']:.3g} K at sweep 60"):
+                 "time per sweep", f"{record['halo']['hidden_percent']:.1f} %", f"{record['residual']['last_K']:.3g} K at sweep 60"):
         assert said in text, said
     for name in record["phases_s"]:
         assert name == "stepping" or name in text, name
@@ -386,7 +386,7 @@ def made(cases, folder, **more):
 
 def test_the_page_says_what_the_study_says(study, tmp_path):
     page, record = report(study, tmp_path / "page.html"), json.loads((study / "study.json").read_text())
-    for said in ("deck FAILED", "problem.dt [s]", "fp32, fp64", "0.5, 1, 2, 40", "Sorted by peak temperature [K].", record["git_revision"],
+    for said in ("deck FAILED", "problem.dt [s]", "fp32, fp64", "0.5, 1, 2, 40", "Sorted by peak temperature [K].", "quickest sweep", record["git_revision"],
                  record["cases"][0]["run"]["ranks"][0]["device"]):
         assert said in " ".join(page.text.split()), said
     failed = [case for case in record["cases"] if case["state"] == "failed"]
