@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import isotherm_tools
-from isotherm_tools.program import IO, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure, failing
+from isotherm_tools.program import FILE_MISSING, IO, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure, failing
+from isotherm_tools.text import in_quotes
 
 PACKAGES = {"numpy": "numpy", "h5py": "h5py", "matplotlib": "matplotlib", "PIL": "pillow"}
 # Subcommands that need none of these packages, and start without loading them.
@@ -36,7 +37,9 @@ def main(arguments=None):
             return importlib.import_module(f"isotherm_tools.{starter}").main(words[1:])
         options = parser().parse_args(words)
         say(options.action(options))
-    except Failure as failure:
+    except (Failure, PermissionError) as error:  # of a folder that this user may not search
+        failure = error if isinstance(error, Failure) else Failure(
+            FILE_MISSING, f"{in_quotes(error.filename)} cannot be read ({error.strerror}); check its permissions and those of its folders")
         print(failure if starter else f"{name}: {failure}", file=sys.stderr)
         return failure.code
     except KeyboardInterrupt:

@@ -457,13 +457,13 @@ def main(words):
     check_not_launched(words)
     named = parse_axes(options.axes)
     earlier = baseline.Measured(options.baseline) if options.baseline else None
-    read_tuning(options.keep) if options.keep else None
     for path in filter(None, (options.json, options.keep)):  # checks before hours of work that the file can be created
         check_is_no_folder(path)
         try:
             tempfile.TemporaryFile(dir=Path(path).parent).close()
         except OSError as error:
             raise cannot_write(path, error) from error
+    read_tuning(options.keep) if options.keep else None
     with failing(OSError, CANNOT_CREATE, lambda error: f"cannot make a folder here for the runs ({error.strerror}); start "
                  "isotherm compare where you may write"):
         work = Path(tempfile.mkdtemp(prefix="isotherm-compare-", dir="."))  # in the current folder, which all hosts of a job can access

@@ -289,24 +289,28 @@ EDGES = ((0, (0.5, 0, 0), (0, -14)), (1, (0, 0.5, 0), (-14, 0)), (2, (1, 0, 0.5)
 
 
 def draw_volume(options):
-    with failing(ImportError, UNAVAILABLE, lambda error: f"volume needs PyVista, which cannot be loaded ({error}); install "
-                 "it with pip install pyvista, or open the run's .xmf in ParaView"):
-        import pyvista
-        from vtkmodules.vtkCommonCore import vtkLogger
-    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # hides the error that there is no display
-    pyvista.OFF_SCREEN = True
     run = Run(options.run)
     name = options.series or run.name
     path = figures.check_format(options.out or run.path / f"{name}_volume.png", (".png",))  # surfaces are drawn as pixels
     snapshot = chosen_snapshot(run.series(options.series), options)
     if snapshot.thin_axis:
         raise Failure(DATA, f"{snapshot.path} is one cell thick along {snapshot.thin_axis} and holds no surfaces; slice draws it")
-    stride = stride_of(snapshot)
+    pyvista, stride = load_pyvista(), stride_of(snapshot)
     if stride > 1:
         print(f"note: of {snapshot.path} one cell in {stride} along each axis is drawn", file=sys.stderr)
     field = snapshot.every(stride)
     scale, levels = Scale([field]), levels_of(field, options.isotherms, snapshot.path)
     return figures.draw(path, volume_figure, name, snapshot, scale, levels, *surfaces(pyvista, snapshot, stride, field, scale, levels))
+
+
+def load_pyvista():
+    with failing(ImportError, UNAVAILABLE, lambda error: f"needs PyVista, which cannot be loaded ({error}); install "
+                 "it with pip install pyvista, or open the run's .xmf in ParaView"):
+        import pyvista
+        from vtkmodules.vtkCommonCore import vtkLogger
+    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # hides the error that there is no display
+    pyvista.OFF_SCREEN = True
+    return pyvista
 
 
 def stride_of(snapshot):

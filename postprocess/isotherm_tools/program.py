@@ -121,13 +121,13 @@ LATER = {
 def read_record(path, schemas, noun, hint):
     """Reads the object in the file. `schemas`: one, or several; `noun`: its name for the user; `hint`: how to get one."""
     schemas = (schemas,) if isinstance(schemas, str) else schemas
-    with failing(ValueError, DATA, lambda error: f"{path} is no JSON ({error})"), \
-            failing(OSError, FILE_MISSING, lambda error: f"{path} cannot be read ({error.strerror})"), \
+    with failing(ValueError, DATA, lambda error: f"{path} is no JSON ({error}); {hint}"), \
+            failing(OSError, FILE_MISSING, lambda error: f"{path} cannot be read ({error.strerror}); {hint}"), \
             failing(FileNotFoundError, FILE_MISSING, lambda _: f"{path} does not exist; {hint}"):
         content = json.loads(path.read_text(encoding="utf-8"))
     schema = content.get("schema") if isinstance(content, dict) else None
     if schema not in schemas:
-        raise Failure(DATA, f"{path} is no {noun} of isotherm (its schema is not {' or '.join(schemas)})")
+        raise Failure(DATA, f"{path} is no {noun} of isotherm (its schema is not {' or '.join(schemas)}); {hint}")
     version, known = content.get("schema_version"), VERSIONS.get(schema, 1)
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise Failure(DATA, f"{path} is no {noun} of isotherm (its schema_version is {version!r})")
@@ -197,7 +197,7 @@ def write_whole(path, write_part):
             os.fsync(file.fileno())
         os.replace(part, path)
     except OSError as error:
-        raise cannot_write(path, error, IO if part.exists() else CANNOT_CREATE) from error
+        raise cannot_write(path, error, IO if os.path.exists(part) else CANNOT_CREATE) from error
     finally:
         with suppress(OSError):  # usually it was renamed
             part.unlink()

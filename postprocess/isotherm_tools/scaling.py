@@ -206,9 +206,12 @@ def kind_of(records):
     shares = [record.rank_cells for record in records]
     if max(shares) <= EVEN * min(shares):
         return WEAK
-    grids = ", ".join(f"{times(record.cells)} on {record.ranks}" for record in records)
-    raise Failure(DATA, f"the runs have neither one grid nor the same cells per rank ({grids}); leave some out, or say "
+    raise Failure(DATA, f"the runs have neither one grid nor the same cells per rank ({grids_text(records)}); leave some out, or say "
                         "--kind")
+
+
+def grids_text(records):
+    return ", ".join(f"{times(record.cells)} on {record.ranks}" for record in records)
 
 
 def differences(records, inputs):
@@ -218,6 +221,9 @@ def differences(records, inputs):
         if len(found := groups(records, value)) > 1:
             on = [f"{name} on {', '.join(str(record.ranks) for record in those)}" for name, those in found.items()]
             notes.append(f"{what} differs: {'; '.join(on)}")
+    sizes = [math.prod(record.cells) if inputs.kind == STRONG else record.rank_cells for record in records]
+    if inputs.kind and max(sizes) > EVEN * min(sizes):
+        notes.append(f"{grids_text(records)} ranks are no {inputs.kind} series: these efficiencies compare runs of other sizes")
     if inputs.halo_width not in (None, *(record.halo_width for record in records)):
         notes.append(f"predicted for halo width {inputs.halo_width}, measured at {records[-1].halo_width}")
     return notes

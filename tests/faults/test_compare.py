@@ -191,6 +191,7 @@ REFUSED = [
     (["--ranks", "2", "--launcher", "mpirun -n 2"], 2, "isotherm: --launcher: has no {ranks}"),
     (["--json", "no/such/c.json"], 73, None),
     (["--json", "."], 73, "cannot write '.' (Is a directory); name a file in it"),
+    (["--keep", "."], 73, "cannot write '.' (Is a directory); name a file in it"),
     (["--keep", "deck.yaml"], 65, "'deck.yaml' is no tuning file ("),
     (["--baseline", "gone.json"], 66, "gone.json does not exist; name the run.json of a run"),
     (["--baseline", "deck.yaml"], 65, None),

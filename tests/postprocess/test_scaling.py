@@ -255,6 +255,12 @@ def test_different_kernels_are_said(strong, tmp_path):
         "kernel differs: naive 32x8x1 on 1, 2, 4; tiled on 8", "halo width differs: 1 on 1, 2, 4; 2 on 8"]
 
 
+@pytest.mark.parametrize("kind", ["strong", "weak"])
+def test_grids_that_are_not_of_the_kind_are_said(tmp_path, kind):
+    runs = [write_run(tmp_path, ranks, 1e-3, cells) for ranks, cells in ((1, (64, 64, 64)), (2, (64, 64, 96)))]
+    assert f"64x64x64 on 1, 64x64x96 on 2 ranks are no {kind} series: " in "".join(series_of(runs, WIRES._replace(kind=kind)).notes)
+
+
 def test_process_grids_are_the_programs(tmp_path, monkeypatch):
     wanted = WIRES._replace(kind="strong", ranks=(8,))
     for backend, parts in (("cuda", (1, 8, 1)), ("cpu", (1, 2, 4))):
