@@ -37,9 +37,9 @@ def main(arguments=None):
             return importlib.import_module(f"isotherm_tools.{starter}").main(words[1:])
         options = parser().parse_args(words)
         say(options.action(options))
-    except (Failure, PermissionError) as error:  # of a folder that this user may not search
+    except (Failure, PermissionError, IsADirectoryError) as error:  # folders: closed, or in place of files
         failure = error if isinstance(error, Failure) else Failure(
-            FILE_MISSING, f"{in_quotes(error.filename)} cannot be read ({error.strerror}); check its permissions and those of its folders")
+            FILE_MISSING, f"{in_quotes(error.filename)} cannot be read ({error.strerror}); check it, its permissions and its folders")
         print(failure if starter else f"{name}: {failure}", file=sys.stderr)
         return failure.code
     except KeyboardInterrupt:

@@ -15,7 +15,7 @@ from isotherm_tools import figures
 from isotherm_tools.figures import stays
 from isotherm_tools.program import COMMAND_LINE, DATA, UNAVAILABLE, Failure, add_subcommand, failing, number_from, write_whole
 from isotherm_tools.run import Run
-from isotherm_tools.text import format_length, format_time, length_unit, quantity, time_unit, titled
+from isotherm_tools.text import counted, format_length, format_time, length_unit, quantity, time_unit, titled
 
 AXES = "xyz"
 MOST_PANELS = 9
@@ -85,7 +85,7 @@ def chosen_snapshot(snapshots, options):
     index, time = options.index, options.time
     if index is not None:
         if not -len(snapshots) <= index < len(snapshots):
-            raise Failure(COMMAND_LINE, f"--index {index}: the run has {len(snapshots)} snapshots, numbered from 0")
+            raise Failure(COMMAND_LINE, f"--index {index}: the run has {counted(len(snapshots), 'snapshot')}, numbered from 0")
         return snapshots[index]
     if time in ("first", "last"):
         return snapshots[0 if time == "first" else -1]

@@ -13,7 +13,7 @@ import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from isotherm_tools.text import in_quotes
+from isotherm_tools.text import in_quotes, printable
 
 COMMAND_LINE = 2
 DATA = 65
@@ -146,7 +146,7 @@ def read_record(path, schemas, noun, hint):
 def content_of(path, noun):
     """A context to read a file in: content that is missing or of another type raises a Failure, "is no `noun`"."""
     kinds = KeyError, IndexError, TypeError, ValueError, AttributeError
-    return failing(kinds, DATA, lambda error: f"{path} is no {noun} of isotherm ({error!r})")
+    return failing(kinds, DATA, lambda error: f"{path} is no {noun} of isotherm ({printable(repr(error), 200)})")
 
 
 def with_new_names(content):

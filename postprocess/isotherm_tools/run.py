@@ -8,6 +8,7 @@ what they are."""
 import csv
 import re
 from collections.abc import Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
@@ -125,8 +126,10 @@ class Table(dict):
             lines = [line for line in text.splitlines() if not line.startswith("#")]
             if not text.endswith("\n") and lines and lines[-1].count(",") < lines[0].count(","):
                 lines.pop()  # the line is being written, or the run was killed
-            rows = [row for row in csv.reader(lines) if row]
-            columns = {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0] if rows else [])}
+            head, *rows = [row for row in csv.reader(lines) if row] or [[]]
+            if not head:
+                raise ValueError("it is empty")
+            columns = {name: [row[i] for row in rows] for i, name in enumerate(head)}
             self._given = {name: np.array([text != "" for text in column], dtype=bool) for name, column in columns.items()}
             super().__init__({name: np.array([int(text) for text in column], dtype=np.int64) if name == "sweep" else np.array(
                 [np.nan if text == "" else float(text) for text in column]) for name, column in columns.items()})
@@ -146,10 +149,12 @@ class Table(dict):
         return tuple(column[self._given[name]] for column in columns)
 
 
+@contextmanager
 def open_hdf5(path):
-    with failing(OSError, DATA, lambda error: f"{path} cannot be read as HDF5 ({' '.join(str(error).split())})"), \
-            failing(FileNotFoundError, FILE_MISSING, lambda _: f"{path} does not exist"):
-        return h5py.File(path, "r")
+    """`with` covers what is read within it, too: cells of damaged chunks."""
+    with failing(OSError, DATA, lambda error: f"{path} cannot be read as HDF5 ({' '.join(str(error).split())}); remove it, or run again"), \
+            failing(FileNotFoundError, FILE_MISSING, lambda _: f"{path} does not exist"), h5py.File(path, "r") as file:
+        yield file
 
 
 def kind_of(path):

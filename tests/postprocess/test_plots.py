@@ -238,6 +238,17 @@ def test_wrong_data_is_65(refused, tmp_path):
     code, message = refused("slice", tmp_path)
     assert code == 65 and message.startswith(f"{text} cannot be read as HDF5 (")
 
+    write_snapshot(tmp_path, coded(2, 2, 2), 1)
+    with h5py.File(text, "r+") as file:
+        del file["temperature"]
+        file.create_dataset("temperature", data=np.ones((8, 8, 8)), compression=1)
+    with h5py.File(text) as file:
+        chunk = file["temperature"].id.get_chunk_info(0)
+    content = text.read_bytes()
+    text.write_bytes(content[:chunk.byte_offset] + bytes(chunk.size) + content[chunk.byte_offset + chunk.size:])
+    code, message = refused("slice", tmp_path)
+    assert code == 65 and message.startswith(f"{text} cannot be read as HDF5 (")
+
     with h5py.File(text, "w") as file:
         file["other"] = 1
     code, message = refused("slice", tmp_path)

@@ -201,6 +201,10 @@ def test_what_is_missing_is_a_failure_with_a_line(tmp_path):
     (tmp_path / "probes.csv").write_text("# p0: here\nsweep,time_s,p0_K\n1,0.5\n")
     for what in ("history", "probes"):
         expect_failure(65, "is no table of isotherm", getattr, open_run(tmp_path), what)
+    for content in (b"", b"sweep\n" + 400 * b"\xff"):
+        (tmp_path / "history.csv").write_bytes(content)
+        said = expect_failure(65, "is no table of isotherm", getattr, open_run(tmp_path), "history")
+        assert len(said) < 300 + len(str(tmp_path)), "not the whole file"
     assert isotherm_tools.Failure is Failure
 
 
