@@ -52,9 +52,8 @@ struct CellFaces {
   }
 };
 
-// Conductances of a grid of the hierarchy. faces[axis](cell): of the face to the lower neighbour along the
-// axis. Valid in exchanged ghosts and one cell beyond an upper boundary; interior indices, for all fields of
-// the grid.
+// Conductances of a grid. faces[axis](cell): of the face to the lower neighbour along the axis. Valid in
+// exchanged ghosts and one cell beyond an upper boundary; interior indices, for all fields of the grid.
 struct GridConductances {
   FieldView<const float> faces[3];
   FieldView<const float> ground;  // may be empty: none
@@ -274,8 +273,7 @@ ISOTHERM_HOST_DEVICE float updated(float weight, const CellFaces<float>& faces, 
   return fused_multiply_add(weight * inverse_of(faces.sum()), heat, centre);
 }
 
-// A weighted Jacobi sweep of a grid of the hierarchy; the host's other passes over rows take the same
-// arguments. `in` empty: from 0.
+// A weighted Jacobi sweep of a grid, or another pass over its rows on the host. `in` empty: from 0.
 struct ConductanceSweep {
   GridConductances g;
   FieldView<const float> in, source;

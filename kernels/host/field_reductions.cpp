@@ -1,6 +1,5 @@
-// Reductions of a field in host memory, OpenMP over rows: its fingerprint, its extremes, and exact sums of
-// heat, of heat flow to voids and of jumps across boundaries. None depends on the order, so threads combine
-// their results as they finish.
+// Reductions of a field in host memory, OpenMP over rows: fingerprint, extremes, sums of heat, of flow to
+// voids and of jumps. None depends on the order, so threads combine their results as they finish.
 #include "kernels/field_reductions.hpp"
 
 #include "kernels/fingerprint.hpp"

@@ -65,8 +65,7 @@ struct Forecast {
 // half of the sweeps counts most), and in the end by the known factor of its slowest mode.
 class ProgressRate {
  public:
-  // `slowest`: the decay of the slowest mode per sweep (Method::decay, solver/method.hpp); 0 if it is not
-  // known.
+  // `slowest`: the decay of the slowest mode per sweep (Method::decay, solver/method.hpp); 0: not known.
   explicit ProgressRate(double slowest = 0) : slowest_(slowest) {}
 
   // `seconds`: of a monotonic clock with any origin. Sweeps ascend; the first call is where the run begins.
