@@ -67,9 +67,11 @@ std::string subdomain_lines(const Config& config, const Decomposition& d) {
 
 std::string decomposition_text(const Config& config, const Decomposition& d, Backend backend,
                                const CheckOptions& options) {
-  std::string text =
-      fmt::format("process grid    {} ({}), {} to {} cells per rank\n", extent_text(d.process_grid()),
-                  counted(d.ranks(), "rank"), d.smallest_subdomain(), d.largest_subdomain());
+  std::string text = fmt::format(
+      "process grid    {} ({}), {}{} cells per rank\n", extent_text(d.process_grid()),
+      counted(d.ranks(), "rank"),
+      d.smallest_subdomain() < d.largest_subdomain() ? fmt::format("{} to ", d.smallest_subdomain()) : "",
+      d.largest_subdomain());
   if (d.ranks() > 1) text += estimate_text(config, d, backend);
   return text + (lists_ranks(options, d.ranks()) ? subdomain_lines(config, d)
                                                  : "  their cells and neighbours: --ranks-table\n");

@@ -125,7 +125,7 @@ def test_many_ranks_are_a_summary(folder):
 
     assert ranks("--ranks", 16)[1] == list(range(16))
     out, listed = ranks("--ranks", 1000)
-    assert listed == [] and re.search(r"^process grid    \d+ x \d+ x \d+ \(1000 ranks\), 1000 to 1000 cells per rank$", out, re.MULTILINE)
+    assert listed == [] and re.search(r"^process grid    \d+ x \d+ x \d+ \(1000 ranks\), 1000 cells per rank$", out, re.MULTILINE)
     assert "  their cells and neighbours: --ranks-table\n" in out and out.count("\n") < 25
     assert ranks("--ranks", 1000, "--ranks-table")[1] == list(range(1000))
 
