@@ -215,7 +215,6 @@ int rkl_stages(const Config& config, double dt) {
 
 int most_rkl_stages(const Config& config) { return config.precision == Precision::fp32 ? 16 : 64; }
 
-
 TimePlan time_plan(const Config& config) {
   const ProblemConfig& problem = config.problem;
   const double dt = problem.dt ? *problem.dt : automatic_dt(config);

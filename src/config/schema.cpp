@@ -88,7 +88,8 @@ Json table_of_times() {
       {{"table", described(any_of(text(), pairs), "A file of columns, or pairs [time in s, value].")},
        {"time", described(text(), "The name of the file's column of times, s.")},
        {"column", described(text(), "The name of its column of values.")},
-       {"contents", described(text(), "What the table held when this deck was resolved; another is an error.")},
+       {"contents",
+        described(text(), "What the table held when this deck was resolved; another is an error.")},
        {"interpolation",
         described(between, "Linear between the times, or constant from each to the next.")}});
   table.update(required("table"));
