@@ -62,8 +62,13 @@ int checked_count(std::size_t bytes) {
 MpiSession::MpiSession(int& argc, char**& argv) {
   // No overwrite: a user who names an MPI-IO component gets it, and a warning from the snapshot writer.
   setenv("OMPI_MCA_io", "^ompio", 0);
-  // Open MPI 4 takes up to 1.5 s to start a daemon, which can spawn processes; isotherm never spawns any.
-  if (!is_under_launcher()) setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+  if (!is_under_launcher()) {
+    // Open MPI 4 takes up to 1.5 s to start a daemon, which can spawn processes; isotherm never spawns any.
+    setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+    // The programs of a user share a folder for files that a lone process does not need. The last removes it:
+    // where many start and end at a time, one in a hundred starts failed.
+    setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
+  }
   int provided = MPI_THREAD_SINGLE;
   if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
     throw Error(ExitCode::unavailable, "MPI_Init_thread failed; check the MPI installation and the launcher");

@@ -40,8 +40,8 @@ def test_more_ranks_than_cores_are_reported(folder, ranks):
 
 
 @pytest.mark.parametrize("umask, file_mode, folder_mode, change", [
-    (0o077, 0o600, 0o700, {"TZ": None, "HOME": None}), (0o022, 0o644, 0o755, {"TZ": "Nowhere/Atlantis"})])
-def test_the_umask_is_obeyed_and_time_zone_and_home_change_nothing(folder, umask, file_mode, folder_mode, change):
+    (0o077, 0o600, 0o700, {"TZ": None, "HOME": None, "TMPDIR": "/dev/null"}), (0o022, 0o644, 0o755, {"TZ": "Nowhere/Atlantis"})])
+def test_the_umask_is_obeyed_and_time_zone_home_and_temporary_folder_change_nothing(folder, umask, file_mode, folder_mode, change):
     environment = {name: value for name, value in {**os.environ, **change}.items() if value is not None}
     assert finished(command(*ARGUMENTS), 0, cwd=folder, umask=umask, env=environment).stderr == ""
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (folder / "out").iterdir()}
