@@ -8,7 +8,7 @@ what they are."""
 import csv
 import re
 from collections.abc import Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import h5py
 import numpy as np
 
 from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, content_of, failing, read_record
-from isotherm_tools.text import split_unit
+from isotherm_tools.text import groups, split_unit
 
 SNAPSHOT = re.compile(r"(?P<name>.+)_(?P<sweep>\d+)\.hdf")
 TEMPERATURES = ("temperature", "VTKHDF/PointData/T")  # the dataset in format 2, and in format 1
@@ -31,17 +31,16 @@ class Run:
         self.path = Path(directory)
         if not self.path.is_dir():
             raise Failure(FILE_MISSING, f"{self.path} is no folder; name the run directory of a finished run")
-        files = {}  # name -> [(sweep, path)]
-        for entry in self.path.iterdir():
-            if match := SNAPSHOT.fullmatch(entry.name):
-                files.setdefault(match["name"], []).append((int(match["sweep"]), entry))
-        whole = sorted(name for name, found in files.items() if kind_of(found[0][1]) == WHOLE)
+        matches = [match for entry in self.path.iterdir() if (match := SNAPSHOT.fullmatch(entry.name))]
+        files = {name: sorted((int(each["sweep"]), self.path / each[0]) for each in those)
+                 for name, those in sorted(groups(matches, lambda match: match["name"]).items())}
+        whole = [name for name, found in files.items() if is_whole(found[0][1])]
         if len(whole) > 1:
             raise Failure(DATA, f"{self.path} holds snapshots of several runs ({', '.join(whole)})")
         self.name = whole[0] if whole else self.path.resolve().name
-        self._whole = Snapshots(sorted(files.pop(self.name))) if whole else None
+        self._whole = Snapshots(files.pop(self.name)) if whole else None
         #: Slices, region and coarse field: name of the files without the sweep -> `Snapshots`.
-        self.parts = {name: Snapshots(sorted(files[name])) for name in sorted(files)}
+        self.parts = {name: Snapshots(found) for name, found in files.items()}
 
     def __repr__(self):
         return f"open_run({str(self.path)!r})"
@@ -95,10 +94,9 @@ class Run:
 
     def hottest_place(self):
         """(x, y, z) in metres of the hottest cell when the run ended; None if run.json does not contain it."""
-        try:
+        with suppress(Failure, KeyError, TypeError):
             return self.record["end_state"]["highest"]["position_m"]
-        except (Failure, KeyError, TypeError):
-            return None
+        return None
 
 
 open_run = Run
@@ -118,10 +116,8 @@ class Table(dict):
     def __init__(self, path, hint):
         """`hint`: the setting that a run without the file may have lacked."""
         self.path = path
-        with failing(FileNotFoundError, FILE_MISSING, lambda _: f"{path} does not exist; {hint}"):
-            text = path.read_bytes()
-        with content_of(path, "table"):
-            text = text.decode()
+        with failing(FileNotFoundError, FILE_MISSING, lambda _: f"{path} does not exist; {hint}"), content_of(path, "table"):
+            text = path.read_text(encoding="utf-8")
             self.remarks = [line[1:].strip() for line in text.splitlines() if line.startswith("#")]
             lines = [line for line in text.splitlines() if not line.startswith("#")]
             if not text.endswith("\n") and lines and lines[-1].count(",") < lines[0].count(","):
@@ -157,14 +153,11 @@ def open_hdf5(path):
         yield file
 
 
-def kind_of(path):
-    """The kind that a file states; files without one count as whole snapshots, and are checked later."""
-    try:
-        with open_hdf5(path) as file:
-            kind = file["isotherm"].attrs["format"]
-    except (Failure, KeyError):
-        return WHOLE
-    return kind.decode() if isinstance(kind, bytes) else str(kind)
+def is_whole(path):
+    """Files that do not state their kind count as whole snapshots, and are checked later."""
+    with suppress(Failure, KeyError), open_hdf5(path) as file:
+        return file["isotherm"].attrs["format"] in (WHOLE, WHOLE.encode())
+    return True
 
 
 class Snapshots(Sequence):
