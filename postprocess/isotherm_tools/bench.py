@@ -16,7 +16,6 @@ from isotherm_tools import figures
 from isotherm_tools.program import DATA, Failure, add_subcommand, content_of, read_record
 from isotherm_tools.text import extent_text, groups
 
-COLUMNS = 2
 MARKERS = "osD^vP*X<>hpd8"  # one per kernel and tile
 FILLS = ("full", "none", "left", "top")  # one per grid and precision: print may have no colours
 LINES = ("-", "--", ":", "-.")  # one per grid
@@ -112,7 +111,7 @@ def ladder_figure(record, ladders=None):
     ladders = ladders or record.ladders
     same = len({tuple(variant.label for variant in ladder.variants) for ladder in ladders}) == 1
     short = all(len(variant.label) <= figures.MOST_LETTERS for variant in ladders[0].variants)
-    columns = min(COLUMNS, len(ladders)) if same and short else 1  # side by side only if they share names, so that bars have room
+    columns = min(2, len(ladders)) if same and short else 1  # side by side only if they share names, so that bars have room
     rows = math.ceil(len(ladders) / columns)
     most = max(len(ladder.variants) for ladder in ladders)
     figure, panels = pyplot.subplots(rows, columns, squeeze=False, layout="constrained",
@@ -155,13 +154,12 @@ def draw_ladder(panel, ladder, subject):
 
 
 def figure_text(variant, end):
-    value, speedup = variant.rate, variant.speedup
-    if value is None:
+    if variant.rate is None:
         return "not above the noise"
-    text = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-    if speedup is not None:
-        text += f"  ({speedup:.2f}x)" if speedup < 100 else f"  ({speedup:,.0f}x)"
-    return text + (", cut off" if end is not None and value > end else "")
+    text = f"{variant.rate:,.0f}" if variant.rate >= 100 else f"{variant.rate:.3g}"
+    if variant.speedup is not None:
+        text += f"  ({variant.speedup:.2f}x)" if variant.speedup < 100 else f"  ({variant.speedup:,.0f}x)"
+    return text + (", cut off" if end is not None and variant.rate > end else "")
 
 
 def roofline_figure(record):

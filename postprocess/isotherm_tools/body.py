@@ -9,7 +9,6 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from isotherm_tools import figures
-from isotherm_tools.figures import stays
 from isotherm_tools.pictures import AXES, places_in
 from isotherm_tools.report_page import picture
 from isotherm_tools.text import as_number, counted, format_length, length_unit, printable
@@ -67,7 +66,7 @@ def plane_figure(record, snapshot, axis, plane):
     figure = pyplot.figure(figsize=size)
     panel = figure.add_axes((LEFT / size[0], bottom / size[1], drawn[0] / size[0], drawn[1] / size[1]))
     panel.pcolorfast(*places, colors.to_rgba_array(colours)[plane])
-    stays(panel.add_collection(LineCollection(lines, colors=CONTACT, linewidths=2.5)))
+    figures.stays(panel.add_collection(LineCollection(lines, colors=CONTACT, linewidths=2.5)))
     panel.spines[["top", "right"]].set_visible(True)
     for along, length in ((panel.xaxis, drawn[0]), (panel.yaxis, drawn[1])):
         along.set_major_locator(MaxNLocator(max(2, int(2 * length))))
@@ -80,8 +79,7 @@ def plane_figure(record, snapshot, axis, plane):
     panel.text(1.02, 0.5, law(across, "max", drawn[1]), rotation=270, ha="left", va="center", transform=panel.transAxes, fontsize=figures.SMALL)
     legend = figure.legend(handles=handles, loc="lower center", ncol=columns, handlelength=1.2,
                            columnspacing=1.2, labelspacing=0.3, borderpad=0.2)
-    for each in (*legend.get_patches(), *legend.get_lines()):
-        stays(each)
+    figures.stays(*legend.get_patches(), *legend.get_lines())
     return figure, AXES[(across, up)[sides.index(min(sides))]] if min(sides) < SLIVER * max(sides) * (1 - 1e-9) else None, len(lines)
 
 

@@ -6,20 +6,17 @@ from pathlib import Path
 
 import matplotlib
 from cycler import cycler
+from matplotlib import colors, pyplot
+from matplotlib.collections import Collection
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.text import Text
+from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
+from isotherm_tools.program import COMMAND_LINE, Failure, write_whole
 
 matplotlib.use("Agg")  # no display needed
-
-from matplotlib import colors, pyplot  # noqa: E402  (after the choice of backend)
-from matplotlib.collections import Collection  # noqa: E402
-from matplotlib.lines import Line2D  # noqa: E402
-from matplotlib.patches import Patch  # noqa: E402
-from matplotlib.text import Text  # noqa: E402
-from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter  # noqa: E402
-
-from isotherm_tools.program import COMMAND_LINE, Failure, write_whole  # noqa: E402
-
 MOST_LETTERS = 23  # of a line next to curves
-FORMATS = (".png", ".pdf", ".svg")
 # Okabe and Ito's colours, which colour-blind readers can distinguish, and dashes for print without colours.
 PALETTE = BLUE, RED, *_ = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 PRECISIONS = {"fp32": BLUE, "fp64": RED}
@@ -70,7 +67,7 @@ def plain_ticks(axis):
     axis.set_minor_locator(NullLocator())
 
 
-def check_format(path, formats=FORMATS):
+def check_format(path, formats=(".png", ".pdf", ".svg")):
     """Returns the path. Checks before any work that the file can be written in the format that its name requires."""
     path = Path(path)
     if path.suffix.lower() not in formats:
@@ -86,10 +83,10 @@ INKS = {Text: ("color",), Line2D: ("color", "markerfacecolor", "markeredgecolor"
         Collection: ("facecolor", "edgecolor")}
 
 
-def stays(artist):
-    """Marks an artist on a colour map, which is the same on light and dark pages."""
-    artist.on_a_map = True
-    return artist
+def stays(*artists):
+    """Marks artists on a colour map, which is the same on light and dark pages."""
+    for artist in artists:
+        artist.on_a_map = True
 
 
 def darken(figure):

@@ -12,16 +12,13 @@ from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
 from isotherm_tools import figures
-from isotherm_tools.figures import stays
 from isotherm_tools.program import COMMAND_LINE, DATA, UNAVAILABLE, Failure, add_subcommand, failing, number_from, write_whole
 from isotherm_tools.run import Run
-from isotherm_tools.text import counted, format_length, format_time, length_unit, quantity, time_unit, titled
+from isotherm_tools.text import counted, format_length, format_time, groups, length_unit, quantity, time_unit, titled
 
 AXES = "xyz"
 MOST_PANELS = 9
-CONTOURS = 9
 NARROW = 0.8  # inches
-DPI = 150  # dots per inch of a film
 
 
 def add(subcommands):
@@ -160,7 +157,7 @@ def slice_figure(name, snapshots, axis, index, planes, scale=None):
 class Scale:
     """The colour scale and round isotherms that planes of cells, or a field, share."""
 
-    def __init__(self, planes, most=CONTOURS):
+    def __init__(self, planes, most=9):
         finite = np.concatenate([plane[np.isfinite(plane)] for plane in planes])
         self.low, self.high = map(float, (finite.min(), finite.max()) if finite.size else (0, 0))
         if self.high - self.low > 1e-12 * abs(self.high):
@@ -190,8 +187,7 @@ def draw_plane(panel, across, up, plane, scale, values=True, most_cells=None, **
     if values:  # where there is room; on a narrow panel on every second line
         inches = panel.get_position().size * panel.figure.get_size_inches()
         texts = panel.clabel(lines, lines.levels[::2 if min(inches) < NARROW else 1], fmt="%g", fontsize=8, inline_spacing=2)
-        for artist in (*texts, *panel.collections):
-            stays(artist)
+        figures.stays(*texts, *panel.collections)
     return image
 
 
@@ -229,7 +225,7 @@ def animate(options):
         raise Failure(DATA, f"{run.path} holds one snapshot of {name}; a film needs two")
     frames = spread(snapshots, options.frames)
     index = plane_index(frames[0], axis, options.position, run.hottest_place())
-    with figures.look(**{"figure.dpi": DPI}):
+    with figures.look():
         figure, drawn = film(name, frames, axis, index)
         try:
             write_whole(path, lambda part: write(part, figure, drawn, options.rate))
@@ -275,10 +271,10 @@ def write_mp4(path, figure, frames, rate):
     """Writes H.264, which browsers and telephones play. The name of the part file does not show the format: ffmpeg needs -f."""
     film_writer = animation.FFMpegWriter(fps=rate, codec="h264", extra_args=["-f", "mp4"])
     with failing((subprocess.CalledProcessError, BrokenPipeError), UNAVAILABLE,
-                 lambda error: f"ffmpeg makes no H.264 here ({error}); end the name in .gif"):
-        with film_writer.saving(figure, path, DPI):
-            for _ in frames:
-                film_writer.grab_frame(facecolor="white")
+                 lambda error: f"ffmpeg makes no H.264 here ({error}); end the name in .gif"), \
+            film_writer.saving(figure, path, figure.dpi):
+        for _ in frames:
+            film_writer.grab_frame(facecolor="white")
 
 
 MOST_CELLS = 256**3  # limit for surfaces: larger fields use every second, third, ... cell
@@ -401,14 +397,12 @@ def draw_history(options):
 
 def history_figure(name, history, columns=None):
     """The residual, or columns: all columns of one quantity share a panel; the panels are stacked."""
-    by_axis, look = {}, {} if columns else {"color": figures.MEASURED}
-    for column in columns or ["residual"]:
-        words, short, axis, unit = quantity(column)
-        by_axis.setdefault((axis, unit), []).append((words, short, history.due(column)))
+    by_axis = groups([(*quantity(column), history.due(column)) for column in columns or ["residual"]], lambda curve: curve[2:4])
+    look = {} if columns else {"color": figures.MEASURED}
     figure, panels = pyplot.subplots(len(by_axis), sharex=True, squeeze=False, layout="constrained",
                                      figsize=(figures.WIDTH, 1 + 2.2 * len(by_axis)))
     for panel, ((axis, unit), curves) in zip(panels[:, 0], by_axis.items()):
-        for words, short, (sweep, _, value) in curves:
+        for words, short, _, _, (sweep, _, value) in curves:
             marker = "." if len(sweep) < 50 else ""  # single checks are visible, long histories are a line
             panel.plot(sweep, value, marker=marker, label=short, **look)
             if not columns and np.any(value > 0):

@@ -10,9 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from isotherm_tools import body, figures, studies
 from isotherm_tools.bench import FLOPS_A_POINT, BenchRecord, ladder_figure, roofline_figure
-from isotherm_tools.figures import stays
-from isotherm_tools.pictures import (
-    AXES, Scale, draw_plane, history_figure, is_steady, moment, slice_figure)
+from isotherm_tools.pictures import AXES, Scale, draw_plane, history_figure, is_steady, moment, slice_figure
 from isotherm_tools.program import FILE_MISSING, Failure, add_subcommand, content_of, write_text
 from isotherm_tools.report_page import (
     Section, facts, page, paragraph, picture, pictures, table, text_block, tiles, warnings)
@@ -106,11 +104,9 @@ def against(study):
             paragraph(f"No figures: {why}."), table(("quantity", "least", "in", "most", "in"), rows)])
     along, others = study.axes[0], study.axes[1:]
     lines = f", a line for each value of {' and '.join(others)}" if others else ""
-    items = []
-    for name, cases in reach.items():
-        values = f"{cases[0].value(name):.5g} to {cases[-1].value(name):.5g}" if cases else "no value"
-        items.append(picture(studies.quantities_figure(study, [name]), f"{name} against {along}{lines}: {values}",
-                             f"{study.title(name)} against {along}{lines}."))
+    values = {name: f"{cases[0].value(name):.5g} to {cases[-1].value(name):.5g}" if cases else "no value" for name, cases in reach.items()}
+    items = [picture(studies.quantities_figure(study, [name]), f"{name} against {along}{lines}: {found}",
+                     f"{study.title(name)} against {along}{lines}.") for name, found in values.items()]
     together = [key for key in study.varied if key not in study.axes and study.axes != ["name"]
                 and len({short(case.value(key)) for case in study.cases}) > 1]
     return Section("figures", "Against what varies", [
@@ -240,14 +236,10 @@ def field(run):
     snapshots = if_there(lambda: run.snapshots)
     parts = field_pictures(run, snapshots) if snapshots else [
         paragraph("The run was made without snapshots of the whole field.")]
-    shown, empty = [], []  # the last file of slices, region and coarse field, unless it is a line or a point
-    for name, series in list(run.parts.items())[:MOST_PARTS]:
-        last = series[-1]
-        if min(count for axis, count in zip("xyz", last.cells) if axis != (last.thin_axis or "z")) > 1:
-            if np.isfinite(middle_plane(last)[2]).any():
-                shown.append(plane_picture(name, last, series))
-            else:
-                empty.append(name)
+    # The last file of slices, region and coarse field, unless it is a line or a point.
+    flat = {name: series for name, series in list(run.parts.items())[:MOST_PARTS] if sorted(series[-1].cells)[1] > 1}
+    empty = [name for name, series in flat.items() if not np.isfinite(middle_plane(series[-1])[2]).any()]
+    shown = [plane_picture(name, series[-1], series) for name, series in flat.items() if name not in empty]
     blank = paragraph(f"No cell in the plane of {' and '.join(empty)} has a temperature." if empty else "")
     return Section("field", "The field", [*parts, pictures(*shown), blank])
 
@@ -509,16 +501,15 @@ def field_figure(snapshot, planes, scale):
     if scale.isotherms:
         colours.set_ticks(scale.isotherms)
         for level in scale.isotherms:
-            stays(bar.axhline(level, color=scale.ink(level), linewidth=0.8))
+            figures.stays(bar.axhline(level, color=scale.ink(level), linewidth=0.8))
     return figure
 
 
 def profile_figure(snapshots, labels):
     """For a row of cells: the temperature along it, one line per time."""
     axis = int(np.argmax(snapshots[0].cells))
-    low, high = snapshots[0].bounds
-    unit = length_unit(high[axis] - low[axis])
-    return curves_figure([((snapshot.x, snapshot.y, snapshot.z)[axis] / unit.si, snapshot.T.ravel(), label)
+    unit = length_unit(np.ptp(snapshots[0].edges[axis]))
+    return curves_figure([(snapshot.centres(axis) / unit.si, snapshot.T.ravel(), label)
                           for snapshot, label in zip(snapshots, labels)], f"{AXES[axis]} [{unit.name}]")
 
 
