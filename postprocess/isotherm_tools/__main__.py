@@ -1,7 +1,6 @@
 """The command line: `python3 -m isotherm_tools NAME` and isotherm-NAME; if it cannot run, one line says why."""
 
 import argparse
-import importlib
 import importlib.util
 import os
 import sys

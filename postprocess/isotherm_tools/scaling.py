@@ -100,8 +100,8 @@ def method_of(record, inputs):
     """The method of the run. One rank has no exchange to overlap: more ranks are then assumed to overlap on GPUs, as by default."""
     measured = model.Method(record.value_bytes, record.halo_width, record.overlap if record.ranks > 1 else record.backend == "cuda",
                             record.sweeps / record.checks if record.checks else model.Method().check_interval)
-    wanted = {name: getattr(inputs, name) for name in ("halo_width", "overlap", "check_interval")}
-    return measured._replace(**{name: value for name, value in wanted.items() if value is not None})
+    wanted = {name: value for name in ("halo_width", "overlap", "check_interval") if (value := getattr(inputs, name)) is not None}
+    return measured._replace(**wanted)
 
 
 def machine_of(records, inputs):
@@ -411,13 +411,9 @@ def as_json(series):
     def wire(known):
         return known and {"latency_s": known.latency, "bandwidth_bytes_per_s": finite(known.bandwidth)}
 
-    rows = []
-    for row in series.rows:
-        rows.append({"run": row.run, "measured": row.measured and {}, "predicted": row.predicted and {}})
-        for _, key, source, value, _ in cells_of(row):
-            where = rows[-1][source] if source else rows[-1]
-            if where is not None:
-                where[key] = value
+    def values(columns, found):
+        return found and {key: getattr(found, name) for _, key, name, _ in columns}
+
     return json.dumps({
         "schema": "isotherm-scaling", "schema_version": 1, "kind": series.kind,
         "base": {"run": str(series.base.path), "ranks": series.base.ranks},
@@ -428,7 +424,9 @@ def as_json(series):
             "ranks_per_host": machine.ranks_per_host, "message_overhead_s": machine.overhead,
             "within_host": wire(machine.inside), "between_hosts": wire(machine.between),
         },
-        "rows": rows, "notes": series.notes}, indent=2) + "\n"
+        "rows": [{"run": row.run, **values(OF_ROWS, row), "measured": values(OF_FIGURES, row.measured),
+                  "predicted": values(OF_FIGURES, row.predicted)} for row in series.rows],
+        "notes": series.notes}, indent=2) + "\n"
 
 
 def scaling_figure(series):

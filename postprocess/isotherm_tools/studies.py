@@ -8,7 +8,7 @@ from matplotlib import pyplot
 from matplotlib.ticker import EngFormatter, NullFormatter, NullLocator
 
 from isotherm_tools import figures
-from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, add_subcommand, content_of, read_record
+from isotherm_tools.program import COMMAND_LINE, DATA, Failure, add_subcommand, content_of, read_record
 from isotherm_tools.study.state import FINISHED
 from isotherm_tools.text import WORDS, groups, is_number, split_unit, titled
 
@@ -22,8 +22,6 @@ def is_study(directory):
 class Study:
     def __init__(self, directory):
         self.path = Path(directory)
-        if not self.path.is_dir():
-            raise Failure(FILE_MISSING, f"{self.path} is no directory; name one that isotherm study has written")
         self.record = read_record(self.path / FILE, "isotherm-study", "study", "name the directory of a study: isotherm study "
                                   "--collect writes it")
         with content_of(self.path / FILE, "study"):

@@ -14,11 +14,8 @@ REAL = re.compile(r"[-+]?(?!0\d)(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$")
 def human_bytes(count):
     if abs(count) < 1024:
         return f"{count:.0f} B"
-    for unit in ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB"):
-        count /= 1024
-        if abs(count) < 1023.995:
-            break
-    return f"{count:.2f} {unit}"
+    power = next((power for power in range(1, 6) if abs(count) < 1023.995 * 1024**power), 6)
+    return f"{count / 1024**power:.2f} {'KMGTPE'[power - 1]}iB"
 
 
 def human_duration(seconds):
