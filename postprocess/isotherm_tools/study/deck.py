@@ -14,13 +14,16 @@ from pathlib import Path
 
 from isotherm_tools.program import DATA, UNAVAILABLE, Failure, raise_error
 from isotherm_tools.study import collection
-from isotherm_tools.text import counted, groups, meant, printable
+from isotherm_tools.text import counted, groups, meant, printable, shortened
 
 MOST_CASES = 100000  # before exclusion
 MOST_LINES = 100  # lines of problems
 SHOWN = 3  # names of cases after a problem that not all cases have
 LONGEST_NAME = 120  # bytes, so that a file name with suffix and sweep has less than 255
 KEY = r"\{([^{}]*)\}"  # of study.name
+# Why keys cannot vary; of other keys the program says it. Ranks, which are no key of a deck, may vary.
+WHY_NOT = {"ranks": "", "output": "cannot vary as a whole (its directory is the study's); vary the keys in it", **dict.fromkeys(
+    ("output.directory", "output.overwrite"), "cannot vary (each case has a folder of its own in that of the study); remove it")}
 RESERVED = ("study.csv", "study.json", "run.lock", "deck", "deck.resolved")  # names of files of a study or a run
 
 
@@ -28,7 +31,8 @@ class StudyDeck:
     """`host`: where the cases are to run: "this", "another", "either", or "" where that does not matter."""
 
     def __init__(self, program, path, overrides, arguments, limit=None, host="", plan=False):
-        self.program, self.path, self.overrides, self.arguments = program, path, overrides, arguments
+        self.program, self.path, self.overrides = program, path, overrides
+        self.ask = lambda requests: program.ask(path, overrides, arguments, requests)
         self.sections, = self.ask([{"sections": True}])
         sections = raise_error(self.sections)
         self.scaling, self.launcher, self.known_changes = sections["scaling"], sections["launcher"], {}
@@ -49,9 +53,6 @@ class StudyDeck:
             warning for answer in answers for warning in answer["warnings"])]))
         self.directory, self.overwrite = Path(answers[-1]["directory"]), answers[-1]["overwrite"]
         self.cases = [case.resolved(answer) for case, answer in zip(found.cases, answers)]
-
-    def ask(self, requests):
-        return self.program.ask(self.path, self.overrides, self.arguments, requests)
 
     def check_cases(self):
         """Can this host run them?"""
@@ -75,8 +76,7 @@ def check_deck(errors, cases):
     """Raises all errors. A line that all cases share is printed once; other lines end with the names of their cases."""
     texts = []
     for line, found in groups([(line, name) for name, error in errors for line in error["text"].split("\n")], lambda each: each[0]).items():
-        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-        who = f" [case{'' if len(found) == 1 else 's'} {', '.join(name for _, name in found[:SHOWN])}{more}]"
+        who = f" [case{'' if len(found) == 1 else 's'} {', '.join(shortened([name for _, name in found], SHOWN))}]"
         texts.append(line if len(found) == cases > 1 else line + who)
     if texts:  # UNAVAILABLE if no case has an error of the deck: the deck is right, but this build lacks a feature
         raise Failure(DATA if any(error["code"] == DATA for _, error in errors) else UNAVAILABLE, "\n".join(texts))
@@ -282,14 +282,8 @@ class Expansion:
 
     def may_give(self, key, at, path):
         """True if the key may vary, and no other of matrix, zip and list sets it, a part of it, or a map that contains it."""
-        name, why = key["name"], ""
-        if name == "output":
-            why = "cannot vary as a whole (its directory is the study's); vary the keys in it"
-        elif name in ("output.directory", "output.overwrite"):
-            why = "cannot vary (each case has a folder of its own in that of the study); remove it"
-        elif name != "ranks":
-            why = self.sections["keys"][name]["problem"]
-        if why:
+        name = key["name"]
+        if why := WHY_NOT[name] if name in WHY_NOT else self.sections["keys"][name]["problem"]:
             self.problems.add(f"{at}.{name}", why, key["at"])
             return False
         self.varied[name] = None
