@@ -4,8 +4,7 @@ benchmarks, for sites that run the same deck after every change of their machine
 from pathlib import Path
 from typing import NamedTuple
 
-from isotherm_tools import program
-from isotherm_tools.program import DATA, DIVERGED, Failure, Parser, failing, number_from, read_record
+from isotherm_tools.program import DATA, DIVERGED, Failure, Parser, failing, number_from, read_record, say
 from isotherm_tools.text import aligned, counted, escaped, extent_text, in_quotes
 
 SCHEMAS = ("isotherm-run", "isotherm-compare", "isotherm-bench")
@@ -49,7 +48,7 @@ class Measured:
             self.schema = content["schema"]
             of_bench = self.schema == "isotherm-bench"
             self.subject = bench_subject(content) if of_bench else grid_subject(content)
-            self.figures = bench_figures(content["entries"]) if of_bench else figures_of(content)
+            self.figures = known(bench_rows(content["entries"])) if of_bench else figures_of(content)
         if not self.figures:
             raise Failure(DATA, f"{in_quotes(path)} is no baseline (it has no figures of merit); {HINT}")
 
@@ -82,37 +81,34 @@ def figures_of(content):
     figures = {name: Figure(each["value"], each["unit"], each["better"]) for name, each in content["figures_of_merit"].items()}
     if figures or content["schema"] != "isotherm-run" or content["exit_code"] not in RIGHT:
         return figures
-    return {name: Figure(factor * value, unit, better) for name, section, key, factor, unit, better in PLACES
-            if (value := (content.get(section) or {}).get(key)) is not None}
+    return known((name, (content.get(section) or {}).get(key), *rest) for name, section, key, *rest in PLACES)
 
 
-def bench_figures(entries):
+def known(rows):
+    """Figures by name, of rows of name, value, factor to the unit, unit, and "lower" or "higher"; without those that have no value."""
+    return {name: Figure(factor * value, unit, better) for name, value, factor, unit, better in rows if value is not None}
+
+
+def bench_rows(entries):
     """A rate, a time or a share for each right entry, by a name that identifies the entry: "openmp 4planes fp64 256 x 256 x 256"."""
-    figures = {}
-
-    def add(name, value, factor, unit, better="higher"):
-        if value is not None:
-            figures[name] = Figure(factor * value, unit, better)
-
     for entry in entries:
         grid = f"{entry['precision']} {extent_text(entry['cells'])}"
         if entry.get("verdict", "right") != "right":
             continue
         if "way" in entry:
-            add(f"{entry['way']} {grid}", entry["bandwidth_bytes_per_s"], 1e-9, "GB/s")
-            add(f"{entry['way']} {grid}, of raw", entry["raw_share_percent"], 1, "%")
+            yield f"{entry['way']} {grid}", entry["bandwidth_bytes_per_s"], 1e-9, "GB/s", "higher"
+            yield f"{entry['way']} {grid}, of raw", entry["raw_share_percent"], 1, "%", "higher"
         elif "transport" in entry:
             name = f"{entry['transport']} {entry['face']} {counted(entry['ghosts'], 'layer')} {grid}"
-            add(name, (entry["exchange_s"] or {}).get("median"), 1e6, "us", "lower")
-            add(f"{name}, latency", entry["latency_s"], 1e6, "us", "lower")
+            yield name, (entry["exchange_s"] or {}).get("median"), 1e6, "us", "lower"
+            yield f"{name}, latency", entry["latency_s"], 1e6, "us", "lower"
         elif "method" in entry:
-            add(f"{entry['method']} {grid}", entry["solve_s"]["median"], 1e3, "ms", "lower")
+            yield f"{entry['method']} {grid}", entry["solve_s"]["median"], 1e3, "ms", "lower"
         else:
             tile, time_block, points = entry["tile"], entry["time_block"], entry["points_per_s"]
             name = f"{entry['kernel']}{'' if tile == '-' else ' ' + tile}{f' time block {time_block}' if time_block > 1 else ''} {grid}"
-            add(name, points or entry["bandwidth_bytes_per_s"], 1e-9, "GPts/s" if points else "GB/s")
-            add(f"{name}, of a copy", entry["copy_bandwidth_share_percent"], 1, "%")
-    return figures
+            yield name, points or entry["bandwidth_bytes_per_s"], 1e-9, "GPts/s" if points else "GB/s", "higher"
+            yield f"{name}, of a copy", entry["copy_bandwidth_share_percent"], 1, "%", "higher"
 
 
 class Verdict:
@@ -174,6 +170,6 @@ def main(words):
     earlier, later = Measured(options.earlier), Measured(options.later)
     check_subject(earlier, later.subject)
     verdict = Verdict(earlier, later.figures, options.tolerance)
-    program.say(verdict.text(), needed=True)
+    say(verdict.text(), needed=True)
     verdict.raise_if_worse()
     return 0

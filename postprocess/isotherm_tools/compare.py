@@ -45,8 +45,7 @@ def widths(job, _named):
 
 def process_grids(job, _named):
     """All process grids; the one with the least estimated cost first, as a run would choose it."""
-    sizes = range(1, job.ranks + 1)
-    grids = [grid for grid in product(sizes, sizes, sizes) if math.prod(grid) == job.ranks]
+    grids = [grid for grid in product(range(1, job.ranks + 1), repeat=3) if math.prod(grid) == job.ranks]
     cheapest = tuple(job.base["plan"]["process_grid"])
     return [f"[{x},{y},{z}]" for x, y, z in sorted(grids, key=lambda grid: grid != cheapest)]
 
@@ -459,10 +458,8 @@ def main(words):
     earlier = baseline.Measured(options.baseline) if options.baseline else None
     for path in filter(None, (options.json, options.keep)):  # checks before hours of work that the file can be created
         check_is_no_folder(path)
-        try:
+        with failing(OSError, CANNOT_CREATE, lambda error, path=path: cannot_write(path, error)):
             tempfile.TemporaryFile(dir=Path(path).parent).close()
-        except OSError as error:
-            raise cannot_write(path, error) from error
     read_tuning(options.keep) if options.keep else None
     with failing(OSError, CANNOT_CREATE, lambda error: f"cannot make a folder here for the runs ({error.strerror}); start "
                  "isotherm compare where you may write"):
@@ -544,14 +541,10 @@ def rank(entries):
 
 
 def figures_of_merit(entries):
-    figures = {}
-    for entry in entries:
-        if f := entry.figures():
-            figures[f"{entry.name}: time_per_sweep"] = baseline.Figure(1e3 * f.median, "ms", "lower")
-            figures[f"{entry.name}: cell_updates"] = baseline.Figure(f.points / 1e9, "GLUP/s", "higher")
-            if f.share is not None:
-                figures[f"{entry.name}: copy_bandwidth_share"] = baseline.Figure(f.share, "%", "higher")
-    return figures
+    return baseline.known(row for entry in entries if (f := entry.figures()) for row in (
+        (f"{entry.name}: time_per_sweep", f.median, 1e3, "ms", "lower"),
+        (f"{entry.name}: cell_updates", f.points, 1e-9, "GLUP/s", "higher"),
+        (f"{entry.name}: copy_bandwidth_share", f.share, 1, "%", "higher")))
 
 
 def table(plan, entries, reference):

@@ -175,15 +175,15 @@ def say(text, needed=False):
         write(1, text)
 
 
-def cannot_write(path, error, code=CANNOT_CREATE):
+def cannot_write(path, error):
     remedy = {errno.EISDIR: "name a file in it", **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space")}.get(
         error.errno, "check the folder and its free space")
-    return Failure(code, f"cannot write {in_quotes(path)} ({error.strerror}); {remedy}")
+    return f"cannot write {in_quotes(path)} ({error.strerror}); {remedy}"
 
 
 def check_is_no_folder(path):
     if os.path.isdir(path):  # which a file cannot replace
-        raise cannot_write(path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
+        raise Failure(CANNOT_CREATE, cannot_write(path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))))
 
 
 def write_whole(path, write_part):
@@ -197,7 +197,7 @@ def write_whole(path, write_part):
             os.fsync(file.fileno())
         os.replace(part, path)
     except OSError as error:
-        raise cannot_write(path, error, IO if os.path.exists(part) else CANNOT_CREATE) from error
+        raise Failure(IO if os.path.exists(part) else CANNOT_CREATE, cannot_write(path, error)) from error
     finally:
         with suppress(OSError):  # usually it was renamed
             part.unlink()

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from isotherm_tools.program import UNAVAILABLE, Failure, cannot_write, is_launched, say, write, write_text
+from isotherm_tools.program import CANNOT_CREATE, UNAVAILABLE, Failure, cannot_write, is_launched, say, write, write_text
 from isotherm_tools.study import state
 from isotherm_tools.text import counted, display_width, escaped, human_duration, in_quotes
 
@@ -152,7 +152,7 @@ class Job:
     case: object
     resumes: bool = True  # if there is a checkpoint of this case
     said_before: int = 0  # bytes of stderr.txt from earlier runs
-    record_before: int = 0  # when the run.json of an earlier run was written
+    record_before: str = ""  # the run.json of an earlier run
     process: subprocess.Popen = None
     started: float = 0
     waits: bool = False  # for another run in its folder; has been reported
@@ -233,12 +233,10 @@ class Runner:
         words, mode = self.words(case, job.resumes, has_files), "ab" if job.resumes else "wb"
         try:
             state.make_folder(case.folder)
-            with suppress(FileNotFoundError):
-                os.unlink(case.folder / "case.json")
+            (case.folder / "case.json").unlink(missing_ok=True)
             write_text(case.deck_file, case.deck)
-            if job.resumes:
-                job.said_before = len(state.text_or_empty(err))
-            job.record_before = modified(case.folder / "run.json")
+            job.said_before = len(state.text_or_empty(err)) if job.resumes else 0
+            job.record_before = state.text_or_empty(case.folder / "run.json")
             with open(out, mode) as to, open(err, mode) as errors:
                 job.process = subprocess.Popen(
                     words, stdin=subprocess.DEVNULL, stdout=to, stderr=errors, preexec_fn=child_setup(),  # noqa: PLW1509
@@ -248,9 +246,9 @@ class Runner:
         except Failure as failure:
             self.conclude(job, failure.code, str(failure))
         except OSError as error:
-            failure = cannot_write(error.filename, error) if error.filename in (str(out), str(err)) else Failure(
+            code, text = (CANNOT_CREATE, cannot_write(error.filename, error)) if error.filename in (str(out), str(err)) else (
                 UNAVAILABLE, f"cannot start {in_quotes(words[0])} ({error.strerror}); install it, or name another")
-            self.conclude(job, failure.code, str(failure))
+            self.conclude(job, code, text)
 
     def is_launched(self, case):
         """One rank needs no launcher, except as the base of a scaling series: it is then bound to cores as the other runs are."""
@@ -282,8 +280,7 @@ class Runner:
 
     def reap(self):
         for job in list(self.running):
-            code = job.process.poll()
-            if code is not None:
+            if (code := job.process.poll()) is not None:
                 self.running.remove(job)
                 shutil.rmtree(session_folder(job.number), ignore_errors=True)
                 self.conclude(job, code, wall=job.seconds)
@@ -303,7 +300,7 @@ class Runner:
             self.queue.append(Job(job.number, case, resumes=False))
             return
         status.message = status.message or message
-        if self.stopped_by and status.state == "failed" and modified(case.folder / "run.json") == job.record_before:
+        if self.stopped_by and status.state == "failed" and state.text_or_empty(case.folder / "run.json") == job.record_before:
             status.state = "stopped before it began,"
         self.tell(case, status, by_signal or f"exit code {code}", wall)
 
@@ -315,12 +312,6 @@ class Runner:
             self.progress.skipped(text, case.work)
         else:
             self.progress.ended(text, case.work, wall, status.seconds_of_sweeps, self.running)
-
-
-def modified(path):
-    with suppress(OSError):
-        return os.stat(path).st_mtime_ns
-    return 0
 
 
 def last_words(case, said_before):

@@ -11,7 +11,7 @@ import json
 import os
 import socket
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from glob import escape
@@ -200,7 +200,7 @@ def why_stale(path, modified):
     return f"no sign of life for {silence:.0f} s" if silence > LONGEST_SILENCE else ""
 
 
-class DirectoryLock:
+class DirectoryLock(AbstractContextManager):
     """The lock of a directory; `with` releases it. `warning`: on a lock that was taken; usually empty."""
 
     def __init__(self, folder, force=False):
@@ -218,7 +218,7 @@ class DirectoryLock:
             except OSError as error:
                 if made:  # a lock that names no process would last until it is stale
                     self.path.unlink(missing_ok=True)
-                raise cannot_write(self.path, error) from error
+                raise Failure(CANNOT_CREATE, cannot_write(self.path, error)) from error
         raise Failure(CANNOT_CREATE, f"cannot get {in_quotes(self.path)} (other runs are after it too); try again")
 
     def make_way(self, force):
@@ -247,9 +247,6 @@ class DirectoryLock:
             with suppress(OSError):
                 os.utime(self.path)
 
-    def __enter__(self):
-        return self
-
     def __exit__(self, *_):
         if "\n".join(owner_of(self.path)) + "\n" == self.mine:
             with suppress(OSError):
@@ -260,8 +257,6 @@ def is_busy(folder):
     """True if another process holds the lock: a run whose study has ended may be writing its checkpoint. Removes a stale lock."""
     if not (folder / "run.lock").exists():
         return False
-    try:
-        with DirectoryLock(folder):
-            return False
-    except Failure:
-        return True
+    with suppress(Failure), DirectoryLock(folder):
+        return False
+    return True
