@@ -59,8 +59,7 @@ class Device {
   virtual void synchronize(Stream stream) = 0;  // the host waits; reports errors of the work queued before
 
   // Work that this thread queues on the stream from begin_recording() to end_recording() is recorded, not
-  // executed. Only where records_graphs().
-  virtual bool records_graphs() const { return false; }
+  // executed. Only on GPUs.
   virtual void begin_recording(Stream /*stream*/) { no_graphs(); }
   virtual Graph end_recording(Stream /*stream*/) { no_graphs(); }
   virtual void launch(Graph /*graph*/, Stream /*stream*/) { no_graphs(); }

@@ -184,7 +184,6 @@ class CudaDevice final : public Device {
     return 1e-3 * milliseconds;
   }
 
-  bool records_graphs() const override { return true; }
   void begin_recording(Stream stream) override {
     make_current();
     check(cudaStreamBeginCapture(native(stream), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");

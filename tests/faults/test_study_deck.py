@@ -268,7 +268,8 @@ GRID = {"backend": "cpu", "value_bytes": 8, "halo_width": 1, "periodic": [False,
 @pytest.mark.parametrize("request_, named", [
     *(({"ranks": ranks}, "ranks is") for ranks in (0, -1, 1.5, 2**24 + 1)), ({"process_grid": GRID, "ranks": 0}, "ranks is 0"),
     ({"foo": 1, "bar": 2}, "foo, bar"), ({"compare": {}, "sweeps": 10}, "sweeps"), ({"compare": {"sweep": 10}}, "sweep"),
-    ({"process_grid": {**GRID, "cell": 1}, "ranks": 1}, "cell"), ({"process_grid": {**GRID, "cells": [0, 9, 10]}}, "cells"), ({"sections": True, "plan": True}, "plan"),
+    ({"process_grid": {**GRID, "cell": 1}, "ranks": 1}, "cell"), ({"process_grid": {**GRID, "cells": [0, 9, 10]}}, "cells"),
+    ({"sections": True, "plan": True}, "plan"),
     ({"before": "", "now": "", "ranks": 2}, "ranks"), ({"settings": [{}]}, "key"), (3, "3")])
 def test_a_malformed_request_is_one_error_among_the_answers(tmp_path, request_, named):
     write_deck(tmp_path, BASE)

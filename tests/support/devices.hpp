@@ -47,7 +47,6 @@ class WatchedDevice : public Device {
     device_.synchronize(stream);
   }
   double seconds_between(Event start, Event end) override { return device_.seconds_between(start, end); }
-  bool records_graphs() const override { return device_.records_graphs(); }
   void begin_recording(Stream stream) override { device_.begin_recording(stream); }
   Graph end_recording(Stream stream) override { return device_.end_recording(stream); }
   void launch(Graph graph, Stream stream) override { device_.launch(graph, stream); }

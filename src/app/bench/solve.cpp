@@ -118,7 +118,7 @@ class SolveBench {
     SolverKernels<T> chosen = default_kernels(config, choices);
     const auto temporal = std::ranges::find_if(choices.sweeps, &SweepChoice<T>::is_temporal);
     if (temporal != choices.sweeps.end()) chosen.sweep = *temporal;
-    chosen.graph = device.records_graphs();
+    chosen.graph = device.backend() == Backend::cuda;
     return chosen;
   }
 
