@@ -188,8 +188,8 @@ HalvedGrid halved(const Config& config, const Decomposition& finer, int axis, Ba
   for (int rank = 0; rank < next.ranks() && !whole; ++rank)
     for (int a = 0; a < 3; ++a)
       if (next.process_grid()[a] > 1 && next.subdomain(rank).extent()[a] < thinnest) whole = true;
-  if (whole) return {axis, Decomposition(next.cells(), {1, 1, 1}, next.periodic()), true};
-  return {axis, next};
+  if (whole) return {Decomposition(next.cells(), {1, 1, 1}, next.periodic()), true};
+  return {next};
 }
 
 int strongest_axis(Int3 cells, const Vector3& coupling) {

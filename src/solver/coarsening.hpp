@@ -45,7 +45,6 @@ std::string why_too_thin(const Config& config, const Decomposition& decompositio
 
 // With several materials: every second cell of the finer grid along `axis` (kernels/semicoarsening.hpp).
 struct HalvedGrid {
-  int axis;
   Decomposition decomposition;
   bool whole = false;  // as in CoarseGrid
 };

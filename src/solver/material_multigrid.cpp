@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <utility>
 
 #include "config/boundary_laws.hpp"
@@ -35,99 +34,95 @@ bool has_ground(const Config& config) { return is_implicit(config) || has_void(m
 // A grid of the domain: conductances of faces, an error that starts at 0, halos, all in fp32
 // (kernels/semicoarsening.hpp); and its relation to the next finer grid. Work is queued on `compute`. The
 // constructor is collective; errors of one rank are thrown on all.
-class ConductanceGrid {
- public:
-  ConductanceGrid(const Config& config, const Decomposition& cut, const Communicator& ranks, Device& device,
-                  Stream compute)
+struct ConductanceGrid {
+  ConductanceGrid(const Config& config, const Decomposition& cut, const Communicator& ranks, Device& on,
+                  Stream queue)
       : decomposition(cut),
         communicator(ranks),
         subdomain(cut.subdomain(ranks.rank())),
         mine(whole()),
-        clock(device, compute),
-        device_(device),
-        sides_(ghost_sides(cut, ranks.rank())),
-        exchanges_(exchanges(sides_)),
-        ghosts_(layers_of(cut)),
-        current_(new_field()),
-        other_(new_field()),
-        source_(new_field()),
-        halo_(cut, communicator, device, {halo_field(current_), halo_field(other_), halo_field(source_)},
-              {config.parallel.transport, config.at("parallel.transport"), config.parallel.probe_timeout,
-               false}),
-        compute_(compute) {
-    for (int i = 0; i < 3 + has_ground(config); ++i) faces_.push_back(new_field());
+        clock(on, queue),
+        device(on),
+        compute(queue),
+        sides(ghost_sides(cut, ranks.rank())),
+        ghosts(layers_of(cut)),
+        current(new_field()),
+        other(new_field()),
+        source(new_field()),
+        halo(cut, communicator, on, {halo_field(current), halo_field(other), halo_field(source)},
+             {config.parallel.transport, config.at("parallel.transport"), config.parallel.probe_timeout,
+              false}) {
+    for (int i = 0; i < 3 + has_ground(config); ++i) conductances.push_back(new_field());
     // The tests of transports left patterns in the ghosts; beyond boundaries fields must hold 0.
-    for (Field<float>* field : {&current_, &other_, &source_})
-      FaceCopy<float>::on(device.backend()).fill(field->view(), 0.0F, compute_);
-    if (!exchanges_) return;
-    for (const int layers : {ghosts_, 1}) {  // allocates buffers for both: recording a cycle cannot
-      halo_.use(layers);
-      is_recordable_ = is_recordable_ && halo_.why_not_recordable().empty();
+    for (Field<float>* field : {&current, &other, &source})
+      FaceCopy<float>::on(device.backend()).fill(field->view(), 0.0F, compute);
+    if (!exchanges(sides)) return;
+    for (const int layers : {ghosts, 1}) {  // allocates buffers for both: recording a cycle cannot
+      halo.use(layers);
+      has_recordable_halo = has_recordable_halo && halo.why_not_recordable().empty();
     }
   }
   ConductanceGrid(const ConductanceGrid&) = delete;
 
   Box whole() const { return {{0, 0, 0}, subdomain.extent()}; }
-  const HaloExchange<float>& halo() const { return halo_; }
-  bool is_recordable() const { return is_recordable_ && !(gathering && gathering->needs_host()); }
+  bool is_recordable() const { return has_recordable_halo && !(gathering && gathering->needs_host()); }
   GridConductances faces() const {
-    GridConductances g{{faces_[0].view(), faces_[1].view(), faces_[2].view()}, {}};
-    if (faces_.size() > 3) g.ground = faces_[3].view();
+    GridConductances g{{conductances[0].view(), conductances[1].view(), conductances[2].view()}, {}};
+    if (conductances.size() > 3) g.ground = conductances[3].view();
     return g;
   }
-  // The error, K; the field that sweeps write to; the residual of the equation.
-  Field<float>& current() { return current_; }
-  Field<float>& other() { return other_; }
-  Field<float>& source() { return source_; }
 
-  // Copies source(), after an exchange of it, to the conductances of the lower faces along the axis, or to
+  // Copies `source`, after an exchange of it, to the conductances of the lower faces along the axis, or to
   // the ground for ground_of_cells.
   void take_lower_faces(int axis) {
-    exchange(source_, ghosts_);
-    Field<float>& to = faces_[axis];
-    device_.copy(to.data(), source_.data(), to.bytes(), compute_);
+    exchange(source, ghosts);
+    Field<float>& to = conductances[axis];
+    device.copy(to.data(), source.data(), to.bytes(), compute);
   }
-  // Copies source() of the cells at the upper boundary to the conductances of their upper faces. Where there
+  // Copies `source` of the cells at the upper boundary to the conductances of their upper faces. Where there
   // is a neighbour instead, these are its lower faces.
   void take_upper_faces(int axis) {
-    exchange(source_, ghosts_);
-    if (sides_.filled[static_cast<int>(face(axis, true))]) return;
-    Box cells = widened_subdomain(subdomain.extent(), sides_.filled, ghosts_);
+    exchange(source, ghosts);
+    if (sides.filled[static_cast<int>(face(axis, true))]) return;
+    Box cells = widened_subdomain(subdomain.extent(), sides.filled, ghosts);
     cells.lo[axis] = cells.hi[axis] - 1;
     Int3 up{};
     up[axis] = 1;
-    const FaceCopy<float>& copy = FaceCopy<float>::on(device_.backend());
-    const Buffer dense(device_, static_cast<std::size_t>(cells.cells()) * sizeof(float));
-    copy.pack(std::as_const(source_).view(), cells, dense.as<float>(), compute_);
-    copy.unpack(dense.as<float>(), faces_[axis].view(), cells.shifted(up), compute_);
-    device_.synchronize(compute_);
+    const FaceCopy<float>& copy = FaceCopy<float>::on(device.backend());
+    const Buffer dense(device, static_cast<std::size_t>(cells.cells()) * sizeof(float));
+    copy.pack(std::as_const(source).view(), cells, dense.as<float>(), compute);
+    copy.unpack(dense.as<float>(), conductances[axis].view(), cells.shifted(up), compute);
+    device.synchronize(compute);
   }
 
-  void exchange(Field<float>& field, int layers = 1) {  // current(), other() or source()
-    if (!exchanges_) return;
+  void exchange(Field<float>& field, int layers = 1) {  // current, other or source
+    if (!exchanges(sides)) return;
     clock.timed(Phase::halo, [&] {
-      halo_.use(layers);
-      halo_.start(field.view(), compute_);
-      halo_.finish(field.view(), compute_);
+      halo.use(layers);
+      halo.start(field.view(), compute);
+      halo.finish(field.view(), compute);
     });
   }
 
   // Sweeps from 0 or from the current field. A cycle has an even number of sweeps. Between exchanges each
   // sweep covers the ghosts that the next one reads.
   void sweep(const std::vector<float>& weights, bool from_zero) {
-    const std::size_t at_once = exchanges_ ? static_cast<std::size_t>(ghosts_) : weights.size();
-    if (from_zero) exchange(source_, ghosts_);
+    const std::size_t at_once = exchanges(sides) ? static_cast<std::size_t>(ghosts) : weights.size();
+    if (from_zero) exchange(source, ghosts);
     for (std::size_t i = 0; i < weights.size(); i += at_once) {
       const std::size_t end = std::min(i + at_once, weights.size());
-      if (!from_zero) exchange(current_, ghosts_);
+      if (!from_zero) exchange(current, ghosts);
       std::vector<ConductanceSweep> sweeps;
-      for (std::size_t j = i; j < end; ++j, from_zero = false, std::swap(current_, other_))
-        sweeps.push_back({faces(), from_zero ? FieldView<const float>{} : std::as_const(current_).view(),
-                          std::as_const(source_).view(), other_.view(),
-                          widened_subdomain(subdomain.extent(), sides_.filled, end - j - 1), weights[j]});
-      clock.timed(Phase::sweep,
-                  [&] { Semicoarsening<float>::on(device_.backend()).sweep(sweeps, compute_); });
+      for (std::size_t j = i; j < end; ++j, from_zero = false, std::swap(current, other))
+        sweeps.push_back({faces(), from_zero ? FieldView<const float>{} : std::as_const(current).view(),
+                          std::as_const(source).view(), other.view(),
+                          widened_subdomain(subdomain.extent(), sides.filled, end - j - 1), weights[j]});
+      clock.timed(Phase::sweep, [&] { Semicoarsening<float>::on(device.backend()).sweep(sweeps, compute); });
     }
+  }
+
+  Field<float> new_field() const {
+    return zeroed_field<float>(communicator, device, subdomain.extent(), ghosts);
   }
 
   const Decomposition decomposition;
@@ -136,58 +131,54 @@ class ConductanceGrid {
   Halving halving{.axis = -1};
   Box mine;          // cells that this rank restricts to
   PhaseClock clock;  // as in Step
-
- private:
-  Field<float> new_field() const {
-    return zeroed_field<float>(communicator, device_, subdomain.extent(), ghosts_);
-  }
-
-  Device& device_;
-  GhostSides sides_;
-  bool exchanges_, is_recordable_ = true;
-  int ghosts_;  // layers, edges and corners included; as many sweeps follow each exchange
-  Field<float> current_, other_, source_;
-  std::vector<Field<float>> faces_;  // by axis, then the ground where there is one
-  HaloExchange<float> halo_;
-  Stream compute_;
-
- public:
+  Device& device;
+  Stream compute;
+  GhostSides sides;
+  int ghosts;  // layers, edges and corners included; as many sweeps follow each exchange
+  Field<float> current, other, source;     // the error, K; what sweeps write to; the residual of the equation
+  std::vector<Field<float>> conductances;  // by axis, then the ground where there is one
+  HaloExchange<float> halo;
+  bool has_recordable_halo = true;
   // Set if this grid is whole on every rank and the finer one is not. The last member: ranks close their
-  // handles to source() before it is freed.
+  // handles to `source` before it is freed.
   std::optional<Gathering<float>> gathering;
 };
+
+// The conductances between the field's cells; in an implicit step, for its current length.
+template <class T>
+BodyConductances<T> body_of(const Level<T>& level) {
+  BodyConductances<T> body{level.materials(), level.boundaries().boundaries(), level.extent()};
+  const Config& config = level.config();
+  if (is_implicit(config))
+    body.storage = static_cast<T>(time_plan(config).dt / (level.dt() * implicit_share(config)));
+  return body;
+}
 
 // V cycles over a grid of the domain and coarser ones by semicoarsening (kernels/semicoarsening.hpp). Each
 // has half the cells along the axis of the strongest coupling, down to one cell. Exact sums of conductances
 // over the whole grid choose the axes; formulas are local and in fixed order: the same bits with any kernel,
 // backend, rank count and process grid. A coarse cell belongs to the rank that has it on the finer grid.
 // Small grids are whole on every rank, as in Multigrid.
+template <class T>
 class MaterialMultigrid {
  public:
-  // Stores conductances of the field's cells in a box of `to`, as Semicoarsening::take_conductances does.
-  using OfBody = std::function<void(int along, bool above, FieldView<float> to, Box cells)>;
-
-  // For the grid of `level`, on whose stream work is queued. Arguments must outlive the object. Collective.
-  // Each rank has two layers of cells along an axis that is cut (why_too_thin() in coarsening.hpp).
-  template <class T>
-  MaterialMultigrid(const Level<T>& level, OfBody of_body)
-      : config_(level.config()),
+  // For the grid of `level`, which must outlive it; work is queued on its stream. Collective. Each rank has
+  // two layers of cells along an axis that is cut (why_too_thin() in coarsening.hpp).
+  explicit MaterialMultigrid(const Level<T>& level)
+      : level_(level),
         ranks_(level.communicator()),
         self_(Communicator::self()),
         device_(level.device()),
-        conductances_(3 + has_ground(config_)),
         compute_(level.compute()),
-        of_body_(std::move(of_body)),
-        kernels_(Semicoarsening<float>::on(device_.backend())),
-        wraps_(level.decomposition().periodic()) {
+        kernels_(Semicoarsening<T>::on(device_.backend())) {
     // Sweeps before and after a correction: of the finest grid, and of all coarser ones. Whatever the
     // conductances, no eigenvalue is above 2 (Gershgorin).
     for (const int sweeps : {3, 8}) {
       const std::vector<double> weights = smoothing_weights(2, sweeps);
       weights_.emplace_back(weights.begin(), weights.end());
     }
-    grids_.push_back(std::make_unique<ConductanceGrid>(config_, level.decomposition().without_single_cells(),
-                                                       ranks_, device_, compute_));
+    grids_.push_back(std::make_unique<ConductanceGrid>(
+        level.config(), level.decomposition().without_single_cells(), ranks_, device_, compute_));
     find_conductances(0);
     for (std::size_t i = 0; grid(i).decomposition.cells().product() > 1; ++i) add_grid(i, axis_below(i));
     if (!can_be_recorded()) return;
@@ -197,7 +188,7 @@ class MaterialMultigrid {
     graph_.emplace(device_, device_.end_recording(compute_));
   }
 
-  // The grid of the field's cells. A cycle reads its source() and stores the correction in its current().
+  // The grid of the field's cells. A cycle reads its `source` and stores the correction in `current`.
   ConductanceGrid& finest() { return grid(0); }
   void v_cycle() {
     if (!graph_ || finest().clock.waits) return cycle(0);
@@ -240,11 +231,11 @@ class MaterialMultigrid {
   void add_grid(std::size_t i, int axis) {
     const ConductanceGrid& fine = grid(i);
     const Decomposition& finer = fine.decomposition;
-    const HalvedGrid next = halved(config_, finer, axis, device_.backend());
+    const HalvedGrid next = halved(level_.config(), finer, axis, device_.backend());
     const bool alone = next.whole && ranks_.size() > 1;
     const auto make = [&] {
-      return std::make_unique<ConductanceGrid>(config_, next.decomposition, alone ? self_ : ranks_, device_,
-                                               compute_);
+      return std::make_unique<ConductanceGrid>(level_.config(), next.decomposition, alone ? self_ : ranks_,
+                                               device_, compute_);
     };
     grids_.push_back(alone ? all_or_throw(ranks_, make) : make());
     ConductanceGrid& coarse = *grids_.back();
@@ -256,8 +247,8 @@ class MaterialMultigrid {
       std::vector<Box> parts;
       for (int rank = 0; rank < finer.ranks(); ++rank) parts.push_back(parts_of.subdomain(rank));
       coarse.mine = parts[ranks_.rank()];
-      all_or_throw(ranks_, [&] { coarse.gathering.emplace(ranks_, device_, coarse.source(), parts); });
-      coarse.gathering->connect(fine.halo());
+      all_or_throw(ranks_, [&] { coarse.gathering.emplace(ranks_, device_, coarse.source, parts); });
+      coarse.gathering->connect(fine.halo);
     }
     find_conductances(i + 1);
   }
@@ -265,8 +256,9 @@ class MaterialMultigrid {
   // The conductances of grid i, computed from the field's cells or from the next finer grid. A cell that is
   // its own neighbour exchanges nothing.
   void find_conductances(std::size_t i) {
-    for (int along = 0; along < conductances_; ++along) {
-      const bool to_itself = along < 3 && wraps_[along] && grid(i).decomposition.cells()[along] == 1;
+    const std::array<bool, 3> wraps = level_.decomposition().periodic();
+    for (int along = 0; along < std::ssize(grid(i).conductances); ++along) {
+      const bool to_itself = along < 3 && wraps[along] && grid(i).decomposition.cells()[along] == 1;
       if (!to_itself) find_conductances(i, along);
     }
   }
@@ -274,9 +266,9 @@ class MaterialMultigrid {
     ConductanceGrid& to = grid(i);
     const auto find = [&](bool above, Box cells) {
       if (i == 0)
-        of_body_(along, above, to.source().view(), cells);
+        kernels_.take_conductances(body_of(level_), along, above, to.source.view(), cells, compute_);
       else
-        kernels_.coarsen(grid(i - 1).faces(), to.halving, along, above, to.source().view(), cells, compute_);
+        kernels_.coarsen(grid(i - 1).faces(), to.halving, along, above, to.source.view(), cells, compute_);
       if (to.gathering) to.gathering->gather(compute_);
       above ? to.take_upper_faces(along) : to.take_lower_faces(along);
     };
@@ -290,26 +282,25 @@ class MaterialMultigrid {
 
   void restrict_to(std::size_t i) {
     ConductanceGrid &fine = grid(i - 1), &coarse = grid(i);
-    fine.exchange(fine.current());
+    fine.exchange(fine.current);
     fine.clock.timed(Phase::sweep, [&] {
-      kernels_.find_residual(fine.faces(), coarse.halving, std::as_const(fine.current()).view(),
-                             std::as_const(fine.source()).view(), fine.other().view(), fine.whole(),
-                             compute_);
+      kernels_.find_residual(fine.faces(), coarse.halving, std::as_const(fine.current).view(),
+                             std::as_const(fine.source).view(), fine.other.view(), fine.whole(), compute_);
     });
-    fine.exchange(fine.other());
+    fine.exchange(fine.other);
     fine.clock.timed(Phase::sweep, [&] {
-      kernels_.restrict_residual(fine.faces(), coarse.halving, std::as_const(fine.other()).view(),
-                                 coarse.source().view(), coarse.mine, compute_);
+      kernels_.restrict_residual(fine.faces(), coarse.halving, std::as_const(fine.other).view(),
+                                 coarse.source.view(), coarse.mine, compute_);
     });
     if (coarse.gathering) fine.clock.timed(Phase::halo, [&] { coarse.gathering->gather(compute_); });
   }
 
   void prolong_from(std::size_t i) {
     ConductanceGrid &fine = grid(i - 1), &coarse = grid(i);
-    coarse.exchange(coarse.current());
+    coarse.exchange(coarse.current);
     fine.clock.timed(Phase::sweep, [&] {
-      kernels_.prolong_add(fine.faces(), coarse.halving, std::as_const(coarse.current()).view(),
-                           fine.current().view(), fine.whole(), compute_);
+      kernels_.prolong_add(fine.faces(), coarse.halving, std::as_const(coarse.current).view(),
+                           fine.current.view(), fine.whole(), compute_);
     });
   }
 
@@ -326,19 +317,16 @@ class MaterialMultigrid {
 
   // As in Multigrid.
   bool can_be_recorded() {
-    return config_.solver.cuda_graph != GraphChoice::off &&
-           why_no_graph(config_, device_.backend()).empty() &&
+    return level_.config().solver.cuda_graph != GraphChoice::off &&
+           why_no_graph(level_.config(), device_.backend()).empty() &&
            std::ranges::all_of(grids_, [](const auto& each) { return each->is_recordable(); });
   }
 
-  const Config& config_;
+  const Level<T>& level_;
   Communicator ranks_, self_;
   Device& device_;
-  int conductances_;  // kinds per cell: three faces, and the ground where there is one
   Stream compute_;
-  OfBody of_body_;
-  const Semicoarsening<float>& kernels_;
-  std::array<bool, 3> wraps_;                // is the axis periodic?
+  const Semicoarsening<T>& kernels_;
   std::vector<std::vector<float>> weights_;  // of the sweeps: finest grid, coarser grids
   std::vector<std::unique_ptr<ConductanceGrid>> grids_;
   std::optional<Owned<Graph>> graph_;
@@ -362,10 +350,7 @@ class MaterialCorrection : public Correction<T> {
   explicit MaterialCorrection(Step<T>& step)
       : step_(step),
         level_(step.level()),
-        multigrid_(level_,
-                   [this](int along, bool above, FieldView<float> to, Box cells) {
-                     kernels().take_conductances(body(), along, above, to, cells, level_.compute());
-                   }),
+        multigrid_(level_),
         last_(zeroed_field<float>(level_.communicator(), level_.device(), level_.extent(), 0)),
         image_(zeroed_field<float>(level_.communicator(), level_.device(), level_.extent(), 0)),
         sums_(level_.device(), conjugate_products * sizeof(LongAccumulator)) {}
@@ -389,8 +374,8 @@ class MaterialCorrection : public Correction<T> {
     step_.refresh_ghosts();
     level_.fill_boundaries(level_.whole());
     step_.clock.timed(Phase::sweep, [&] {
-      kernels().find_residual_of_body(body(), static_cast<T>(scale), level_.field(), level_.source(),
-                                      multigrid_.finest().source().view(), level_.whole(), level_.compute());
+      kernels().find_residual_of_body(body_of(level_), static_cast<T>(scale), level_.field(), level_.source(),
+                                      multigrid_.finest().source.view(), level_.whole(), level_.compute());
     });
     last_product_ = last_residual_ = energy_ = 0;
     is_plain_ = true;
@@ -404,7 +389,13 @@ class MaterialCorrection : public Correction<T> {
       add_correction();
       if (taken == 0) first = energy_;
     }
-    if (is_step && misses_goal()) throw unsolved(std::sqrt(std::abs(energy_) / first));
+    if (is_step && misses_goal())
+      throw error_of<CollectiveError>(
+          ExitCode::not_converged,
+          "{}: an implicit step is not solved after {} V cycles, {:.1g} of its change is left: "
+          "conductivities "
+          "of cells differ by too much for steps so long; use shorter steps, or method rkl or euler",
+          level_.config().at("problem.method"), of_step.most, std::sqrt(std::abs(energy_) / first));
     extra_sweeps_ += (taken - cycles) * 2 * level_.method().in_a_row;
     step_.forget_ghosts();
   }
@@ -414,31 +405,15 @@ class MaterialCorrection : public Correction<T> {
 
  private:
   const Semicoarsening<T>& kernels() const { return Semicoarsening<T>::on(level_.device().backend()); }
-  BodyConductances<T> body() {
-    BodyConductances<T> body{level_.materials(), level_.boundaries().boundaries(), level_.extent()};
-    const Config& config = level_.config();
-    if (is_implicit(config))
-      body.storage = static_cast<T>(time_plan(config).dt / (dt_ * implicit_share(config)));
-    return body;
-  }
-
   ConjugateFields<T> fields() {
     ConductanceGrid& grid = multigrid_.finest();
     return {level_.current().view(),
-            grid.source().view(),
-            std::as_const(grid.current()).view(),
-            std::as_const(grid.other()).view(),
+            grid.source.view(),
+            std::as_const(grid.current).view(),
+            std::as_const(grid.other).view(),
             last_.view(),
             image_.view(),
             level_.whole()};
-  }
-
-  CollectiveError unsolved(double left) const {
-    return error_of<CollectiveError>(
-        ExitCode::not_converged,
-        "{}: an implicit step is not solved after {} V cycles, {:.1g} of its change is left: conductivities "
-        "of cells differ by too much for steps so long; use shorter steps, or method rkl or euler",
-        level_.config().at("problem.method"), of_step.most, left);
   }
 
   void add_correction() {
@@ -446,9 +421,9 @@ class MaterialCorrection : public Correction<T> {
     const ConjugateSteps<T>& steps = ConjugateSteps<T>::on(level_.device().backend());
     const ConjugateFields<T> fields = this->fields();
     ConjugateParts parts;
-    grid.exchange(grid.current());
+    grid.exchange(grid.current);
     grid.clock.timed(Phase::sweep, [&] {
-      kernels().find_residual(grid.faces(), {.axis = -1}, fields.correction, {}, grid.other().view(),
+      kernels().find_residual(grid.faces(), {.axis = -1}, fields.correction, {}, grid.other.view(),
                               level_.whole(), level_.compute());
     });
     const bool accelerates = level_.config().problem.accelerate == Acceleration::cg;
@@ -495,7 +470,7 @@ class MaterialCorrection : public Correction<T> {
   Step<T>& step_;
   Level<T>& level_;
   double dt_ = level_.dt();
-  MaterialMultigrid multigrid_;
+  MaterialMultigrid<T> multigrid_;
   Field<float> last_, image_;  // the last step d, and A d
   double last_product_ = 0;    // d A d; 0: there is no last step
   double last_residual_ = 0;   // r d after the last step
