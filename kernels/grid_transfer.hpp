@@ -30,13 +30,6 @@ struct Interpolation {
   T lower_weight = 0, upper_weight = 0;
 };
 
-// The result of a sweep in one cell of a field whose cells and ghosts are all 0.
-template <class T>
-ISOTHERM_HOST_DEVICE T swept_zero(const Coefficients<T>& c, T source) {
-  constexpr T zero = 0;
-  return stencil_update(c, zero, zero, zero, zero, zero, zero, zero, scaled_source(c, source));
-}
-
 // Indices are interior ones of this rank's subdomains. Tables, by axis, are in the device's memory and have
 // an entry for each cell of the region.
 template <class T>
@@ -57,9 +50,11 @@ struct Restriction {
 
   // Stores the results of a coarse cell. `mean`: the mean update of its fine cells.
   ISOTHERM_HOST_DEVICE void store(Int3 cell, T mean) const {
-    const T result = scale * mean;
+    const T result = scale * mean, zero = 0;
     coarse(cell) = result;
-    if (!swept.empty()) swept(cell) = swept_zero(first, result);
+    if (!swept.empty())
+      swept(cell) =
+          stencil_update(first, zero, zero, zero, zero, zero, zero, zero, scaled_source(first, result));
   }
 };
 template <class T>

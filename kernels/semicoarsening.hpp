@@ -229,33 +229,26 @@ ISOTHERM_HOST_DEVICE float coarse_face_along(const GridConductances& g, const Ha
   const Int3 between = neighbour_of(cell, h.axis, above);
   return g.lower(h.axis, between) * weight_between(g, h, between, true);
 }
-// ... across the axis. A face of two cells between coarse ones is distributed by the mean of their weights,
-// but not to cells of a void.
-ISOTHERM_HOST_DEVICE float coarse_face_across(const GridConductances& g, const Halving& h, int across,
-                                              bool above, Int3 coarse) {
-  const auto face = [&](Int3 cell) { return above ? g.upper(across, cell) : g.lower(across, cell); };
+// ... across the axis, or for ground_of_cells its ground: its own, and its shares of those of the cells
+// between coarse ones. A face of two such cells is distributed by the mean of their weights, but not to cells
+// of a void.
+ISOTHERM_HOST_DEVICE float coarse_across(const GridConductances& g, const Halving& h, int along, bool above,
+                                         Int3 coarse) {
+  const bool is_ground = along == ground_of_cells;
+  const auto own = [&](Int3 cell) {
+    return is_ground ? g.ground_of(cell) : above ? g.upper(along, cell) : g.lower(along, cell);
+  };
   const Int3 cell = h.fine(coarse);
-  float sum = face(cell);
+  float sum = own(cell);
   for (int upper = 0; upper < 2; ++upper) {
     if (!h.has_between(cell, upper != 0)) continue;
     const Int3 between = neighbour_of(cell, h.axis, upper != 0);
     float weight = weight_between(g, h, between, upper == 0);
-    if (!h.is_outer(across, above, cell)) {
-      const float beyond = weight_between(g, h, neighbour_of(between, across, above), upper == 0);
+    if (!is_ground && !h.is_outer(along, above, cell)) {
+      const float beyond = weight_between(g, h, neighbour_of(between, along, above), upper == 0);
       weight = weight > 0 && beyond > 0 ? 0.5F * (weight + beyond) : 0;
     }
-    sum = fused_multiply_add(weight, face(between), sum);
-  }
-  return sum;
-}
-// The ground of a coarse cell: its own, and its share of the ground of cells between coarse cells.
-ISOTHERM_HOST_DEVICE float coarse_ground(const GridConductances& g, const Halving& h, Int3 coarse) {
-  const Int3 cell = h.fine(coarse);
-  float sum = g.ground_of(cell);
-  for (int upper = 0; upper < 2; ++upper) {
-    if (!h.has_between(cell, upper != 0)) continue;
-    const Int3 between = neighbour_of(cell, h.axis, upper != 0);
-    sum = fused_multiply_add(weight_between(g, h, between, upper == 0), g.ground_of(between), sum);
+    sum = fused_multiply_add(weight, own(between), sum);
   }
   return sum;
 }
@@ -263,9 +256,7 @@ ISOTHERM_HOST_DEVICE float coarse_ground(const GridConductances& g, const Halvin
 // The value that coarsen() stores.
 ISOTHERM_HOST_DEVICE float coarse_conductance(const GridConductances& g, const Halving& h, int along,
                                               bool above, Int3 coarse) {
-  if (along == ground_of_cells) return coarse_ground(g, h, coarse);
-  return along == h.axis ? coarse_face_along(g, h, above, coarse)
-                         : coarse_face_across(g, h, along, above, coarse);
+  return along == h.axis ? coarse_face_along(g, h, above, coarse) : coarse_across(g, h, along, above, coarse);
 }
 
 // The error of a cell after a sweep. `heat`: the source plus the heat through its faces.
