@@ -116,9 +116,7 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, PlannedBackend
         material_bytes(extent, class_ghosts(config), backend, longest_launch<double>(config, backend), size);
   if (backend == Backend::host && has_void(material_classes(config)))
     plan.fields += plan.field;  // the copy for output, whose cells of voids are NaN
-  const Method method = make_method(config);
-  if (method.has_coarse_grids) plan.fields += coarse_bytes(config, decomposition, rank, backend);
-  if (method.by_correction) plan.fields += correction_bytes(config, decomposition, rank, backend);
+  plan.fields += multigrid_bytes(config, decomposition, rank, backend);
   plan.fields += plan.field * static_cast<std::size_t>(fields_of_super_step(config));
   // Exchanges of fewer layers have buffers of their own while the autotuner tries them.
   for (int layers = ghosts; layers > 0; layers = config.solver.halo_width ? 0 : layers / 2)

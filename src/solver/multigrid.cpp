@@ -141,8 +141,7 @@ class Multigrid : public WholeCycle {
  public:
   // As make_multigrid(): collective, throws CollectiveError where the finest level has too few ghosts.
   // `finest` must outlive it.
-  explicit Multigrid(Step<T>& finest)
-      : finest_(finest), self_(Communicator::self()), fixes_mean_(mean_is_free(finest.level().config())) {
+  explicit Multigrid(Step<T>& finest) : finest_(finest), self_(Communicator::self()) {
     Level<T>& field = finest.level();
     const Communicator& ranks = field.communicator();
     const std::vector<CoarseGrid> grids =
@@ -158,9 +157,8 @@ class Multigrid : public WholeCycle {
       coarse_.push_back(whole ? all_or_throw(ranks, make) : make());
       if (coarse_.back()->gathering) coarse_.back()->gathering->connect(finer.halo());
     }
-    if (fixes_mean_) wanted_mean_ = *field.config().problem.mean_temperature;
-    records_ = can_be_recorded();
-    if (!records_) return;
+    if (mean_is_free(field.config())) wanted_mean_ = field.config().problem.mean_temperature;
+    if (!can_be_recorded()) return;
     // Recording also loads the kernels, so the first cycle does not pay for that.
     field.record(start_, [&] { start(); });
     field.record(v_cycle_, [&] { v_cycle(0); });
@@ -186,7 +184,7 @@ class Multigrid : public WholeCycle {
     }
     start_.starts_at = v_cycle_.starts_at = nullptr;  // coefficients in the graphs are out of date
   }
-  // The mean of the field, K, where no boundary fixes it; the default is that of the deck.
+  // Where no boundary fixes the mean of the field, K; the default is that of the deck.
   void want_mean(double kelvin) { wanted_mean_ = kelvin; }
 
   std::vector<TimedGrid> timed() override {
@@ -295,7 +293,7 @@ class Multigrid : public WholeCycle {
     restrict_to(i + 1, false, swept);
     v_cycle(i + 1, swept);
     // Interpolation changes the mean of an error where cells do not nest; this deviation converges too.
-    prolong_from(i + 1, i == 0 && fixes_mean_ ? wanted_mean_ - level(0).mean() : 0);
+    prolong_from(i + 1, i == 0 && wanted_mean_ ? *wanted_mean_ - level(0).mean() : 0);
     step(i).advance(cycle / 2);
   }
 
@@ -312,7 +310,7 @@ class Multigrid : public WholeCycle {
   bool can_be_recorded() {
     const Config& config = level(0).config();
     if (coarse_.empty()) return false;  // the number of launches need not be even
-    if (config.solver.cuda_graph == GraphChoice::off || finest_.clock.waits || fixes_mean_) return false;
+    if (config.solver.cuda_graph == GraphChoice::off || finest_.clock.waits || wanted_mean_) return false;
     if (!why_no_graph(config, level(0).device().backend()).empty()) return false;
     for (std::size_t i = 0; i <= coarse_.size(); ++i)
       if (!level(i).halo().why_not_recordable().empty() ||
@@ -323,7 +321,7 @@ class Multigrid : public WholeCycle {
 
   // Runs a cycle as a graph. Each grid has an even number of launches, so its current field stays the same.
   void run(RecordedSweeps<T>& recorded, const std::function<void()>& work) {
-    if (!records_ || finest_.clock.waits) return work();
+    if (!recorded.graph || finest_.clock.waits) return work();
     Level<T>& field = level(0);
     field.wait_for_copy(true);  // the second launch would overwrite the field
     if (recorded.starts_at != field.field().origin) field.record(recorded, work);
@@ -333,10 +331,8 @@ class Multigrid : public WholeCycle {
   Step<T>& finest_;
   Communicator self_;
   std::vector<std::unique_ptr<CoarseLevel<T>>> coarse_;  // the finest first
-  bool fixes_mean_;                                      // no boundary fixes it
-  double wanted_mean_ = 0;                               // K
-  RecordedSweeps<T> start_, v_cycle_;
-  bool records_ = false;
+  std::optional<double> wanted_mean_;                    // K; none where boundaries fix it
+  RecordedSweeps<T> start_, v_cycle_;                    // graphs only where can_be_recorded()
 };
 
 template <class T, class Change>
@@ -437,11 +433,6 @@ class CorrectionBy : public Correction<T> {
   std::optional<std::int64_t> has_source_of_;  // the sweep whose residual find_norm() has stored for solve()
 };
 
-// Bytes of the two fields and the source of a grid, with a subdomain of `block` cells.
-std::size_t level_bytes(const Config& config, Int3 block, Backend backend) {
-  return 3 * field_bytes(block, ghost_layers(config), element_bytes(config), backend);
-}
-
 }  // namespace
 
 template <class T>
@@ -472,23 +463,23 @@ Config config_of_change(const Config& config) {
   return change;
 }
 
-std::size_t coarse_bytes(const Config& config, const Decomposition& decomposition, int rank,
-                         Backend backend) {
-  std::size_t bytes = 0;
-  for (const CoarseGrid& grid : coarse_grids(config, decomposition, backend)) {
+std::size_t multigrid_bytes(const Config& config, const Decomposition& decomposition, int rank,
+                            Backend backend) {
+  const Method method = make_method(config);
+  if (method.by_correction && has_several_materials(config))
+    return material_correction_bytes(config, decomposition, rank, backend);
+  if (!method.by_correction && !method.has_coarse_grids) return 0;
+  const auto of_level = [&](const Config& grid, Box block) {  // two fields and the source
+    return 3 * field_bytes(block.extent(), ghost_layers(grid), element_bytes(grid), backend);
+  };
+  const Config finest = method.by_correction ? config_of_change(config) : config;
+  std::size_t bytes = method.by_correction ? of_level(finest, decomposition.subdomain(rank)) : 0;
+  for (const CoarseGrid& grid : coarse_grids(finest, decomposition, backend)) {
     const Box block = grid.decomposition.subdomain(grid.whole ? 0 : rank);
-    bytes += level_bytes(grid.config, block.extent(), backend);
-    if (grid.whole && decomposition.ranks() > 1) bytes += element_bytes(config) * block.cells();
+    bytes += of_level(grid.config, block);
+    if (grid.whole && decomposition.ranks() > 1) bytes += element_bytes(finest) * block.cells();
   }
   return bytes;
-}
-
-std::size_t correction_bytes(const Config& config, const Decomposition& decomposition, int rank,
-                             Backend backend) {
-  if (has_several_materials(config)) return material_correction_bytes(config, decomposition, rank, backend);
-  const Config change = config_of_change(config);
-  return level_bytes(change, decomposition.subdomain(rank).extent(), backend) +
-         coarse_bytes(change, decomposition, rank, backend);
 }
 
 template std::unique_ptr<WholeCycle> make_multigrid(Step<float>&);

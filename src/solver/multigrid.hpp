@@ -1,9 +1,8 @@
 // V cycles over a level and coarser ones (Brandt, Math. Comput. 31, 1977). A few sweeps smooth the error; the
 // next coarser grid solves for it at an eighth of the cost, and so on down to a few cells. The cells of a
 // level depend on the global grid alone, formulas are local and in fixed order: the same bits with any
-// kernel, backend, rank count and process grid. Coarse levels are decomposed as the finest while they are
-// large and subdomains are as thick as the ghosts of a time block. Below that every rank has the whole level
-// and solves it redundantly, after one gathering of its source.
+// kernel, backend, rank count and process grid. solver/coarsening.hpp says which levels are decomposed; every
+// rank has the others whole and solves them redundantly, after one gathering of the source.
 #pragma once
 
 #include <memory>
@@ -61,14 +60,11 @@ std::unique_ptr<Correction<T>> make_material_correction(Step<T>& step);
 
 // The configuration of the grid of the change.
 Config config_of_change(const Config& config);
-// Bytes of all grids of a correction on a rank.
-std::size_t correction_bytes(const Config& config, const Decomposition& decomposition, int rank,
-                             Backend backend);
+// Bytes of the grids of the method on a rank, in addition to the field's: fields, sources, gathered cells.
+std::size_t multigrid_bytes(const Config& config, const Decomposition& decomposition, int rank,
+                            Backend backend);
 std::size_t material_correction_bytes(const Config& config, const Decomposition& decomposition, int rank,
-                                      Backend backend);
-
-// Bytes of all coarse levels of a rank: fields, sources, and gathered cells.
-std::size_t coarse_bytes(const Config& config, const Decomposition& decomposition, int rank, Backend backend);
+                                      Backend backend);  // of several materials
 inline std::size_t element_bytes(const Config& config) { return config.precision == Precision::fp32 ? 4 : 8; }
 
 }  // namespace isotherm
