@@ -27,14 +27,12 @@ template <class T>
 class Diagnosis {
  public:
   // Chooses the bins from the initial state, which `level` holds, and sums the sources; `level` must outlive
-  // the object. `histogram` may be null if the deck has no bins. Collective, like all functions below.
-  Diagnosis(Level<T>& level, const HistogramKernel<T>* histogram)
+  // the object. Collective, like all functions below.
+  Diagnosis(Level<T>& level, const HistogramKernel<T>& histogram)
       : level_(level),
         plan_(plan_diagnostics(level.config())),
         reductions_(FieldReductions<T>::on(level.device().backend())),
         histogram_(histogram) {
-    if (plan_.bins > 0 && !histogram)
-      throw Error(ExitCode::internal, "a histogram without a kernel to count it; please report it");
     all_or_throw(level.communicator(), [&] {
       Device& device = level.device();
       result_ = Buffer(device, std::max(sizeof(Extremes), sizeof(LongAccumulator)));
@@ -136,7 +134,7 @@ class Diagnosis {
   }
   Histogram count(FieldView<const T> now) {
     Device& device = level_.device();
-    histogram_->launch({now, now.interior(), bins_, counts_.as<std::uint64_t>()}, level_.compute());
+    histogram_.launch({now, now.interior(), bins_, counts_.as<std::uint64_t>()}, level_.compute());
     Histogram histogram{bins_, std::vector<std::int64_t>(static_cast<std::size_t>(bins_.slots()))};
     device.copy(histogram.counts.data(), counts_.data(), counts_.bytes(), level_.compute());
     device.synchronize(level_.compute());
@@ -148,7 +146,7 @@ class Diagnosis {
   Level<T>& level_;
   DiagnosticsPlan plan_;
   const FieldReductions<T>& reductions_;
-  const HistogramKernel<T>* histogram_;
+  const HistogramKernel<T>& histogram_;
   Buffer result_, scratch_, counts_;
   Bins bins_;
   double source_ = 0;  // W

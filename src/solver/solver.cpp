@@ -97,7 +97,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
   synchronize();
   device.record(queue_limit_, level_.compute());
   // Before the first sweep: the bins depend on the extremes of the initial state.
-  if (config.output.diagnostics) diagnosis_.emplace(level_, kernels_.histogram);
+  if (config.output.diagnostics) diagnosis_.emplace(level_, histogram());
   if (stored) first_ = stored->sweep;
   level_.count_from(first_);
 }
@@ -288,7 +288,7 @@ std::optional<HeatFlows> Solver<T>::heat_flows() {
   const StepFields<T> step = steady ? StepFields<T>{level_.field(), level_.field()} : fields_of_update();
   synchronize();
   const TraceRange range(Phase::diagnostics);
-  if (!diagnosis_) diagnosis_.emplace(level_, kernels_.histogram);
+  if (!diagnosis_) diagnosis_.emplace(level_, histogram());
   return diagnosis_->heat_flows(step);
 }
 

@@ -81,7 +81,7 @@ class Made {
  public:
   Made(Device& device, const Config& config)
       : level_(config, Decomposition(n, {1, 1, 1}, {}), Communicator::self(), device),
-        diagnosis_(level_, nullptr) {}
+        diagnosis_(level_, *choose_kernels<double>(config, device.backend()).histogram) {}
   Diagnostics look(Field<double>& now, Field<double>& before) {
     level_.device().copy(level_.current().data(), now.data(), now.bytes(), level_.compute());
     level_.device().copy(level_.other().data(), before.data(), before.bytes(), level_.compute());
