@@ -220,22 +220,21 @@ std::optional<RequiredBackend> required_backend(const Config& config) {
   return std::nullopt;
 }
 
-std::vector<int> launch_sizes(int count, const Fusing& fusing) {
-  const int alone = fusing.last_alone && count > 0 ? 1 : 0;
+std::vector<int> launch_sizes(int count, int most, bool last_alone) {
+  const int alone = last_alone && count > 0 ? 1 : 0;
   std::vector<int> launches;
-  for (int left = count - alone; left > 0; left -= launches.back())
-    launches.push_back(std::min(left, fusing.most));
+  for (int left = count - alone; left > 0; left -= launches.back()) launches.push_back(std::min(left, most));
   if (alone) launches.push_back(1);
   return launches;
 }
 
-std::vector<PeriodLaunch> launches_of_period(Int3 extent, const GhostSides& sides, int count,
-                                             const Fusing& fusing) {
+std::vector<PeriodLaunch> launches_of_period(Int3 extent, const GhostSides& sides, int count, int most,
+                                             bool last_alone) {
   std::array<bool, face_count> own{};  // faces whose ghosts are copies of cells of this subdomain
   for (std::size_t f = 0; f < face_count; ++f) own[f] = sides.filled[f] && !sides.remote[f];
   std::vector<PeriodLaunch> launches;
   int after = count;
-  for (const int sweeps : launch_sizes(count, fusing)) {
+  for (const int sweeps : launch_sizes(count, most, last_alone)) {
     after -= sweeps;
     const Box region = widened_subdomain(extent, sides.filled, after);
     launches.push_back({sweeps, region, widened_subdomain(extent, own, after),
@@ -246,7 +245,7 @@ std::vector<PeriodLaunch> launches_of_period(Int3 extent, const GhostSides& side
 
 std::int64_t launches_of(std::int64_t sweeps, int period, int fused) {
   const auto of_period = [&](std::int64_t count) {
-    return std::ssize(launch_sizes(static_cast<int>(count), {fused}));
+    return std::ssize(launch_sizes(static_cast<int>(count), fused));
   };
   return sweeps / period * of_period(period) + of_period(sweeps % period);
 }

@@ -153,17 +153,11 @@ struct RequiredBackend {
 };
 std::optional<RequiredBackend> required_backend(const Config& config);
 
-// The cells that the sweeps between two halo exchanges cover, and their division into launches. Arithmetic
-// only. An exchange of d layers serves d sweeps. Each sweep covers the subdomain, and as many layers of
-// ghosts as sweeps follow before the next exchange, so that these sweeps read valid cells:
-//
-//     d = 3    exchange | subdomain + 2 | subdomain + 1 | subdomain | exchange ...
-//
-// Ghosts that are cells of a neighbour are swept, with the same bits as in the neighbour; ghosts beyond a
-// boundary are not. A period ends early where something is due: the last sweep before it always covers
-// exactly the subdomain. A kernel that fuses f sweeps covers in one launch the region of the last of them:
-//
-//     d = 5, f = 2    exchange | 2 -> subdomain + 3 | 2 -> subdomain + 1 | 1 -> subdomain | exchange ...
+// The cells that the sweeps between two halo exchanges cover, and their division into launches; examples are
+// in ARCHITECTURE.md. Arithmetic only. A sweep covers the subdomain, and as many layers of ghosts as sweeps
+// follow before the next exchange; a launch covers the region of its last sweep. Ghosts that are cells of a
+// neighbour are swept, with the same bits as in the neighbour; ghosts beyond a boundary are not. A period
+// ends early where something is due: the last sweep before it always covers exactly the subdomain.
 
 // Are there ghosts that an exchange fills? The same on all ranks: where one has a neighbour, all have.
 inline bool exchanges(const GhostSides& sides) {
@@ -178,17 +172,12 @@ struct PeriodLaunch {
   Box interior;   // part that can be swept before the exchange ends
 };
 
-// How consecutive sweeps may be divided into launches.
-struct Fusing {
-  int most = 1;             // sweeps of a launch
-  bool last_alone = false;  // the last sweep is a launch of its own: its update is read
-};
-
-// The sweeps of each launch, in order: as many as allowed, then the rest.
-std::vector<int> launch_sizes(int count, const Fusing& fusing);
+// The sweeps of each launch, in order: at most `most`, then the rest. `last_alone`: the last sweep is a
+// launch of its own, as its update is read.
+std::vector<int> launch_sizes(int count, int most, bool last_alone = false);
 // The launches of a period of `count` sweeps, in order.
-std::vector<PeriodLaunch> launches_of_period(Int3 extent, const GhostSides& sides, int count,
-                                             const Fusing& fusing);
+std::vector<PeriodLaunch> launches_of_period(Int3 extent, const GhostSides& sides, int count, int most,
+                                             bool last_alone = false);
 
 // The launches of at most `fused` sweeps that `sweeps` sweeps need. A period begins at the first sweep.
 std::int64_t launches_of(std::int64_t sweeps, int period, int fused);

@@ -58,7 +58,7 @@ std::size_t norm_scratch_bytes(Int3 extent, const GhostSides& sides, const Sweep
   std::size_t most = kernel.norm_scratch_bytes(whole, choice.tile);
   // The last launch of a period returns the norm; it may be the first one too.
   for (int sweeps = 1; sweeps <= choice.time_block; ++sweeps) {
-    const PeriodLaunch launch = launches_of_period(extent, sides, sweeps, {sweeps}).front();
+    const PeriodLaunch launch = launches_of_period(extent, sides, sweeps, sweeps).front();
     const SweepPlan plan{launch.sweeps, choice.tile};
     most = std::max(
         most, split_scratch_bytes(kernel, whole, interior_of(kernel, whole, launch.interior, plan), plan));

@@ -119,7 +119,7 @@ class Step {
     clock.restart();
     UpdateNorm norm;
     const PeriodLaunch first =
-        launches_of_period(level_.extent(), level_.sides(), interval_, {time_block(), false}).front();
+        launches_of_period(level_.extent(), level_.sides(), interval_, time_block()).front();
     const bool in_kernel = plan_.overlap == Overlap::in_kernel;
     if (in_kernel) fetch_ghosts();
     if (part == StepPart::exchange) return level_.exchange(level_.current());
@@ -156,7 +156,7 @@ class Step {
   }
   void period(int count, bool last_alone, const UpdateNorm& norm) {
     const std::vector<PeriodLaunch> all =
-        launches_of_period(level_.extent(), level_.sides(), count, {time_block(), last_alone});
+        launches_of_period(level_.extent(), level_.sides(), count, time_block(), last_alone);
     for (const PeriodLaunch& each : all)
       launch(each, &each == &all.front(), &each == &all.back() ? norm : UpdateNorm{});
   }
