@@ -23,7 +23,8 @@ std::int64_t step_at(double time, double dt) {
 
 }  // namespace
 
-std::int64_t Recurrence::nth(std::int64_t k) const {
+std::int64_t Recurrence::step_of(std::int64_t k) const {
+  if (every_steps_) return k * *every_steps_;
   return std::max(k, step_at(static_cast<double>(k) * *every_time_, dt_));  // at most one per step
 }
 

@@ -30,30 +30,24 @@ class Recurrence {
   bool due(std::int64_t sweep) const { return sweep > 0 && next_after(sweep - 1) == sweep; }
   // The next sweep after `sweep` at which the event is due, or `never`.
   std::int64_t next_after(std::int64_t sweep) const {
-    const std::int64_t step = sweep / cycle_;
-    if (every_steps_) return (step / *every_steps_ + 1) * *every_steps_ * cycle_;
-    if (!every_time_) return never;
-    std::int64_t k = std::max<std::int64_t>(1, last_until(step));
-    while (nth(k) <= step) ++k;
-    return nth(k) < never / cycle_ ? nth(k) * cycle_ : never;
+    if (!recurs()) return never;
+    const std::int64_t step = step_of(first_after(sweep / cycle_));
+    return step < never / cycle_ ? step * cycle_ : never;
   }
   // How often the event is due from sweep 1 to last - 1.
   std::int64_t count_before(std::int64_t last) const {
-    if (last <= 0) return 0;
-    const std::int64_t steps = last / cycle_;
-    if (every_steps_) return (steps - 1) / *every_steps_;
-    if (!every_time_) return 0;
-    std::int64_t k = last_until(steps) + 1;
-    while (k >= 1 && nth(k) >= steps) --k;
-    return k;
+    return recurs() && last > 0 ? first_after(last / cycle_ - 1) - 1 : 0;
   }
 
  private:
-  std::int64_t nth(std::int64_t k) const;  // the step of the k-th event by time, k >= 1
-  // The largest k whose event is surely not after `step`.
-  std::int64_t last_until(std::int64_t step) const {
+  std::int64_t step_of(std::int64_t k) const;  // the step of the k-th event, k >= 1
+  // The number of the first event after `step`.
+  std::int64_t first_after(std::int64_t step) const {
+    if (every_steps_) return step / *every_steps_ + 1;
     const double passed = std::floor(static_cast<double>(step) * dt_ / *every_time_);
-    return passed < static_cast<double>(step) ? static_cast<std::int64_t>(passed) : step;
+    std::int64_t k = passed < static_cast<double>(step) ? static_cast<std::int64_t>(passed) : step;
+    for (k = std::max<std::int64_t>(k, 1); step_of(k) <= step;) ++k;
+    return k;
   }
 
   std::optional<std::int64_t> every_steps_;
