@@ -158,12 +158,11 @@ Method rkl_method(const Config& config, double dt) {
 const double sdirk2_share = 1 - std::numbers::sqrt2 / 2;
 
 Method implicit_method(const Config& config) {
-  const auto sweeps = static_cast<std::size_t>(sweeps_of_cycle(config));
-  const double unit = euler_dt(config);
-  Method method{"implicit", std::vector<double>(sweeps, unit), unit};
+  Method method{"implicit", {}, euler_dt(config)};
   method.by_correction = true;
   method.in_a_row = smoothing_sweeps;
   method.stages = implicit_stages(config.problem.scheme);
+  method.weights.assign(method.stages.size() * v_cycles(config) * 2 * smoothing_sweeps, method.unit);
   return method;
 }
 
@@ -192,14 +191,8 @@ int v_cycles(const Config& config) {
 }
 
 std::int64_t sweeps_of_cycle(const Config& config) {
-  if (is_implicit(config))
-    return std::ssize(implicit_stages(config.problem.scheme)) * v_cycles(config) * 2 * smoothing_sweeps;
-  if (is_rkl(config)) {
-    const double dt = time_plan(config).dt;
-    return rkl_stages(config, dt) + 2 * rkl_stages(config, dt / 2);
-  }
-  if (is(MethodName::multigrid, config)) return v_cycles(config) * 2 * smoothing_sweeps;
-  return is(MethodName::chebyshev, config) ? sweeps_of_cycle(config, sweep_spectrum(config)) : 1;
+  if (!is(MethodName::chebyshev, config)) return make_method(config).cycle();
+  return sweeps_of_cycle(config, sweep_spectrum(config));  // its weights take longer
 }
 
 Method make_method(const Config& config, std::optional<double> dt) {

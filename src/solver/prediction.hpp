@@ -11,7 +11,7 @@
 namespace isotherm {
 
 struct Solution {
-  std::int64_t cycles = 0, sweeps = 0;
+  std::int64_t sweeps = 0;
   double relative_residual = 0;  // at the end
 };
 
@@ -22,16 +22,15 @@ Solution solve(Solver<T>& solver, double tolerance, std::int64_t most_cycles) {
   const double first = solver.residual();
   double last = first, lowest = first;
   Solution found{.relative_residual = first > 0 ? 1.0 : 0.0};
-  const std::int64_t cycle = solver.level().method().cycle(), extra = solver.extra_sweeps();
+  const std::int64_t cycle = solver.level().method().cycle(), before = solver.counts().sweeps;
   const int most_worse = least_checks(solver.level().config());
-  for (int worse = 0; last > tolerance * first && worse < most_worse && found.sweeps < most_cycles * cycle;
-       ++found.cycles) {
+  int worse = 0;
+  while (last > tolerance * first && worse < most_worse && found.sweeps < most_cycles * cycle) {
     solver.sweep(cycle);
     last = solver.residual();
     worse = last < lowest ? 0 : worse + 1;
     lowest = std::min(lowest, last);
-    found.relative_residual = last / first;
-    found.sweeps = (found.cycles + 1) * cycle + solver.extra_sweeps() - extra;
+    found = {solver.counts().sweeps - before, last / first};
   }
   return found;
 }
