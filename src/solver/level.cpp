@@ -14,52 +14,41 @@ namespace {
 // Small enough that pinning is cheap compared with copying a large field, large enough for full bandwidth.
 constexpr Index slab_bytes = Index{64} << 20;
 
-struct Slab {
-  Buffer cells;
-  Owned<Event> copied;
-};
-
-// Writes z planes to host memory, `view`, without ghosts. `cells`: a part of the subdomain, in global
-// indices. `times`: the number of equal planes, of which `cells` is the first.
-template <class T>
-using MakePlanes = std::function<void(Box cells, FieldView<T> view, Index times)>;
-// The end, at most `end`, of the planes from `z` on that equal the plane below them.
-using RepeatedUntil = std::function<Index(Index z, Index end)>;
-
 // Fills a field from the host: in place if it is in host memory, else slab by slab through staging memory.
-// All threads compute one slab while the device copies the previous one; repeated planes are copied on the
-// device. The field's ghosts must hold 0 before.
-template <class T>
-void fill_from_host(Field<T>& field, Box subdomain, Device& device, Stream stream, const MakePlanes<T>& make,
-                    const RepeatedUntil& repeated_until = {}) {
+// All threads compute one slab while the device copies the previous one; planes that repeat in `values` are
+// copied on the device. make(cells, view, times) writes z planes to host memory, `view`, without ghosts;
+// `cells`: a part of the subdomain, in global indices; `times`: the number of equal planes, of which `cells`
+// is the first. The field's ghosts must hold 0 before.
+template <class T, class Make>
+void fill_from_host(Field<T>& field, Box subdomain, Device& device, Stream stream, const Make& make,
+                    const RegionValues* values = nullptr) {
   const FieldView<T> whole = field.view();
   if (device.backend() == Backend::host) return make(subdomain, whole, 1);
   const Int3 n = whole.extent;
   const Index plane_bytes = whole.pitch_z * static_cast<Index>(sizeof(T));
   const Index planes = std::clamp<Index>(slab_bytes / plane_bytes, 1, n.z);
   const auto bytes = static_cast<std::size_t>(planes * plane_bytes);
-  const auto new_slab = [&] { return Slab{{device, bytes, Memory::staging}, own_event(device)}; };
-  std::array<Slab, 2> slabs{new_slab(), new_slab()};
+  const Buffer slabs[] = {{device, bytes, Memory::staging}, {device, bytes, Memory::staging}};
+  const Owned<Event> copied[] = {own_event(device), own_event(device)};
   // Copies include the ghosts and padding between rows, and store there the 0 that they already hold.
-  for (Slab& slab : slabs) std::fill_n(slab.cells.template as<T>(), planes * whole.pitch_z, T(0));
+  for (const Buffer& slab : slabs) std::fill_n(slab.as<T>(), planes * whole.pitch_z, T(0));
   const auto copy = [&](Index to, const T* from, Index count) {
     const Index elements = (count - 1) * whole.pitch_z + (n.y - 1) * whole.pitch_y + n.x;
     device.copy(&whole(0, 0, to), from, static_cast<std::size_t>(elements) * sizeof(T), stream);
   };
 
-  int turn = 0;
-  for (Index z = 0; z < n.z; ++turn) {
-    Slab& slab = slabs[static_cast<std::size_t>(turn % 2)];
-    if (turn >= 2) device.synchronize(slab.copied.get());
+  for (Index z = 0, turn = 0; z < n.z; ++turn) {
+    const Event free_after = copied[turn % 2];
+    if (turn >= 2) device.synchronize(free_after);
     const Index first = subdomain.lo.z + z;
-    const Index times = repeated_until ? repeated_until(first + 1, subdomain.hi.z) - first : 1;
+    const Index times = values ? values->repeated_until(first + 1, subdomain.hi.z) - first : 1;
     const Index count = times > 1 ? 1 : std::min(planes, n.z - z);
     Box cells = subdomain;
     cells.lo.z = first, cells.hi.z = first + count;
-    T* const host = slab.cells.template as<T>();
+    T* const host = slabs[turn % 2].as<T>();
     make(cells, {host, whole.pitch_y, whole.pitch_z, {n.x, n.y, count}, 0}, times);
     copy(z, host, count);
-    device.record(slab.copied.get(), stream);
+    device.record(free_after, stream);
     for (Index done = 1; done < times; done *= 2)
       copy(z + done, &whole(0, 0, z), std::min(done, times - done));
     z += std::max(count, times);
@@ -171,12 +160,12 @@ HeatTotals Level<T>::fill_sources() {
     if (!entries.empty()) {
       const RegionValues region_values(config_, entries, "sources");
       HeatTotals totals;
-      fill_from_host<T>(
+      fill_from_host(
           constant_source_ ? *constant_source_ : *source_, subdomain_, device_, compute_,
           [&](Box cells, FieldView<T> view, Index times) {
             totals = totals + times * region_values.apply(source_scale(config_), cells, view);
           },
-          std::bind_front(&RegionValues::repeated_until, &region_values));
+          &region_values);
       mine = in_watts(config_, totals);
     }
     mine = mine + formula_totals(config_, subdomain_);
@@ -211,14 +200,13 @@ void Level<T>::initialise() {
   const auto fill = [&](std::optional<double> shift_by) {
     all_or_throw(communicator_, [&] {
       const RegionValues region_values(config_, config_.initial, "initial");
-      const MakePlanes<T> make = [&](Box cells, FieldView<T> view, Index) {
+      const auto make = [&](Box cells, FieldView<T> view, Index) {
         region_values.apply(1.0, cells, view);
         if (!shift_by) return;
         for_each_cell(view.interior(),
                       [&](Int3 cell) { view(cell) = static_cast<T>(view(cell) + *shift_by); });
       };
-      fill_from_host<T>(current_, subdomain_, device_, compute_, make,
-                        std::bind_front(&RegionValues::repeated_until, &region_values));
+      fill_from_host(current_, subdomain_, device_, compute_, make, &region_values);
     });
   };
   const bool is_free = mean_is_free(config_);
@@ -235,7 +223,7 @@ void Level<T>::initialise() {
 template <class T>
 void Level<T>::read(const StoredField& stored) {
   all_or_throw(communicator_, [&] {
-    fill_from_host<T>(current_, subdomain_, device_, compute_, [&](Box cells, FieldView<T> view, Index) {
+    fill_from_host(current_, subdomain_, device_, compute_, [&](Box cells, FieldView<T> view, Index) {
       read_field(stored, config_.grid.cells, cells, view);
     });
   });
@@ -266,7 +254,7 @@ FieldView<const T> Level<T>::host_field() {
     if (has_void()) materials_->blank(mirror_->view());
     mirrored_ = sweeps_;
   }
-  return std::as_const(*mirror_).view();
+  return mirror_->view();
 }
 
 template <class T>

@@ -358,8 +358,8 @@ class Level {
     synchronize();
   }
   void update_sources(double t) {
-    varying_->update(t, constant_source_ ? std::as_const(*constant_source_).view() : FieldView<const T>{},
-                     source_->view(), compute_);
+    varying_->update(t, constant_source_ ? constant_source_->view() : FieldView<const T>{}, source_->view(),
+                     compute_);
     bring_source_ghosts();
   }
   SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm) {
@@ -466,7 +466,7 @@ class HostCopy {
     level_.device().synchronize(copied_);
     if (level_.has_void() && !is_blank_) level_.material_cells().blank(cells_.view());
     is_blank_ = true;
-    return std::as_const(cells_).view();
+    return cells_.view();
   }
   // Duration of the last copy, known after view(): the longest wait of the sweep that overwrites the field.
   double seconds() const { return level_.device().seconds_between(start_, copied_); }

@@ -90,7 +90,7 @@ struct ConductanceGrid {
     up[axis] = 1;
     const FaceCopy<float>& copy = FaceCopy<float>::on(device.backend());
     const Buffer dense(device, static_cast<std::size_t>(cells.cells()) * sizeof(float));
-    copy.pack(std::as_const(source).view(), cells, dense.as<float>(), compute);
+    copy.pack(source.view(), cells, dense.as<float>(), compute);
     copy.unpack(dense.as<float>(), conductances[axis].view(), cells.shifted(up), compute);
     device.synchronize(compute);
   }
@@ -114,9 +114,9 @@ struct ConductanceGrid {
       if (!from_zero) exchange(current, ghosts);
       std::vector<ConductanceSweep> sweeps;
       for (std::size_t j = i; j < end; ++j, from_zero = false, std::swap(current, other))
-        sweeps.push_back({faces(), from_zero ? FieldView<const float>{} : std::as_const(current).view(),
-                          std::as_const(source).view(), other.view(),
-                          widened_subdomain(subdomain.extent(), sides.filled, end - j - 1), weights[j]});
+        sweeps.push_back({faces(), from_zero ? FieldView<const float>{} : current.view(), source.view(),
+                          other.view(), widened_subdomain(subdomain.extent(), sides.filled, end - j - 1),
+                          weights[j]});
       clock.timed(Phase::sweep, [&] { Semicoarsening<float>::on(device.backend()).sweep(sweeps, compute); });
     }
   }
@@ -284,13 +284,13 @@ class MaterialMultigrid {
     ConductanceGrid &fine = grid(i - 1), &coarse = grid(i);
     fine.exchange(fine.current);
     fine.clock.timed(Phase::sweep, [&] {
-      kernels_.find_residual(fine.faces(), coarse.halving, std::as_const(fine.current).view(),
-                             std::as_const(fine.source).view(), fine.other.view(), fine.whole(), compute_);
+      kernels_.find_residual(fine.faces(), coarse.halving, fine.current.view(), fine.source.view(),
+                             fine.other.view(), fine.whole(), compute_);
     });
     fine.exchange(fine.other);
     fine.clock.timed(Phase::sweep, [&] {
-      kernels_.restrict_residual(fine.faces(), coarse.halving, std::as_const(fine.other).view(),
-                                 coarse.source.view(), coarse.mine, compute_);
+      kernels_.restrict_residual(fine.faces(), coarse.halving, fine.other.view(), coarse.source.view(),
+                                 coarse.mine, compute_);
     });
     if (coarse.gathering) fine.clock.timed(Phase::halo, [&] { coarse.gathering->gather(compute_); });
   }
@@ -299,8 +299,8 @@ class MaterialMultigrid {
     ConductanceGrid &fine = grid(i - 1), &coarse = grid(i);
     coarse.exchange(coarse.current);
     fine.clock.timed(Phase::sweep, [&] {
-      kernels_.prolong_add(fine.faces(), coarse.halving, std::as_const(coarse.current).view(),
-                           fine.current.view(), fine.whole(), compute_);
+      kernels_.prolong_add(fine.faces(), coarse.halving, coarse.current.view(), fine.current.view(),
+                           fine.whole(), compute_);
     });
   }
 
@@ -407,13 +407,13 @@ class MaterialCorrection : public Correction<T> {
   const Semicoarsening<T>& kernels() const { return Semicoarsening<T>::on(level_.device().backend()); }
   ConjugateFields<T> fields() {
     ConductanceGrid& grid = multigrid_.finest();
-    return {level_.current().view(),
-            grid.source.view(),
-            std::as_const(grid.current).view(),
-            std::as_const(grid.other).view(),
-            last_.view(),
-            image_.view(),
-            level_.whole()};
+    return {.field = level_.current().view(),
+            .residual = grid.source.view(),
+            .correction = grid.current.view(),
+            .brought = grid.other.view(),
+            .step = last_.view(),
+            .image = image_.view(),
+            .region = level_.whole()};
   }
 
   void add_correction() {
