@@ -41,99 +41,71 @@ class ScratchFolder {
   std::string path_;
 };
 
-template <class T>
-class IoBench {
- public:
-  IoBench(const Bench& bench, const Config& config)
-      : bench_(bench),
-        world_(bench.world),
-        config_(config),
-        folder_(bench.options.folder, world_),
-        subdomain_(decompose(config, world_.size(), Backend::host).subdomain(world_.rank())),
-        field_(all_or_throw(world_, [&] { return Field<T>(bench.host, subdomain_.extent(), 0); })),
-        writer_(config, grid_of_snapshots(config), world_, folder_.path(), {}, in_step_) {
-    // Random numbers, which no file system can compress.
-    fill_random(field_.view(), bench.options.seed + static_cast<std::uint64_t>(world_.rank()), T(0), T(1));
-  }
-
-  std::vector<Json> measure() {
-    std::vector<double> raw, written, proved;  // s
-    const SnapshotMeta meta{0, 0, writer_.fingerprint(cells(), subdomain_)};
-    once_raw();  // the first file in a folder takes longer
-    for (int i = 0; i < bench_.options.repeats; ++i) {
-      raw.push_back(once_raw());
-      const SnapshotTimes times = once_snapshot(meta);
-      written.push_back(times.written);
-      proved.push_back(times.proved);
-    }
-    return {entry("raw", raw, raw), entry("snapshot", written, raw), entry("snapshot, proved", proved, raw)};
-  }
-
-  const std::vector<std::string>& warnings() const { return in_step_.warnings(); }
-
- private:
-  FieldView<const T> cells() const { return field_.view(); }
-
-  double bytes() const {  // of all ranks
-    return static_cast<double>(config_.grid.cells.product()) * sizeof(T);
-  }
-
-  // `seconds`: of the slowest rank; `raw`: by plain system calls, right before each.
-  Json entry(const char* way, const std::vector<double>& seconds, const std::vector<double>& raw) const {
-    std::vector<double> shares;
-    for (std::size_t i = 0; i < seconds.size(); ++i) shares.push_back(raw[i] / seconds[i]);
-    return {{"way", way},
-            {"precision", config_.precision},
-            {"cells", config_.grid.cells},
-            {"bytes", bytes()},
-            {"write_s", spread_json(seconds)},
-            {"raw_write_s", spread_json(raw)},
-            {"bandwidth_bytes_per_s", bytes() / median(seconds)},
-            {"raw_share_percent", 100 * median(shares)},
-            {"samples", {{"write_s", seconds}, {"raw_write_s", raw}}}};
-  }
-
-  // Each rank writes one part of the file: the bytes of all cells, divided evenly among the ranks.
-  double once_raw() const {
-    const std::string path = (std::filesystem::path(folder_.path()) / "raw").string();
-    const auto all = static_cast<std::int64_t>(bytes());
-    const std::int64_t first = all * world_.rank() / world_.size(),
-                       end = all * (world_.rank() + 1) / world_.size();
-    const std::string_view mine(reinterpret_cast<const char*>(field_.data()), field_.bytes());
-    const double time = bench_.seconds([&] {
-      on_root(world_, [&] { create_empty_file(path); });
-      all_or_throw(world_, [&] { write_part(path, mine, first, end); });
+// Writes a file of `all` bytes by plain system calls, each rank an even share of them; if its own bytes
+// `mine` are fewer, it writes some of them twice. Returns the seconds of the slowest rank.
+double raw_seconds(const Bench& bench, const std::string& path, std::string_view mine, std::int64_t all) {
+  const Communicator& world = bench.world;
+  const std::int64_t end = all * (world.rank() + 1) / world.size();
+  const double seconds = bench.seconds([&] {
+    on_root(world, [&] { create_empty_file(path); });
+    all_or_throw(world, [&] {
+      for (std::int64_t at = all * world.rank() / world.size(); at < end; at += std::ssize(mine))
+        write_raw(path, mine.substr(0, end - at), at, SnapshotWriter::default_slab_bytes);
     });
-    if (world_.is_root()) remove_file(path);
-    return time;
-  }
+  });
+  if (world.is_root()) remove_file(path);
+  return seconds;
+}
 
-  // If subdomains are uneven, a rank's share may exceed its own bytes: it then writes some of them twice.
-  static void write_part(const std::string& path, std::string_view bytes, std::int64_t at, std::int64_t end) {
-    while (at < end) {
-      const auto piece = bytes.substr(0, static_cast<std::size_t>(end - at));
-      write_raw(path, piece, at, SnapshotWriter::default_slab_bytes);
-      at += static_cast<std::int64_t>(piece.size());
-    }
-  }
+// `seconds`: of the slowest rank; `raw`: by plain system calls, right before each.
+Json entry(const char* way, const Config& config, double bytes, const std::vector<double>& seconds,
+           const std::vector<double>& raw) {
+  std::vector<double> shares;
+  for (std::size_t i = 0; i < seconds.size(); ++i) shares.push_back(raw[i] / seconds[i]);
+  return {{"way", way},
+          {"precision", config.precision},
+          {"cells", config.grid.cells},
+          {"bytes", bytes},
+          {"write_s", spread_json(seconds)},
+          {"raw_write_s", spread_json(raw)},
+          {"bandwidth_bytes_per_s", bytes / median(seconds)},
+          {"raw_share_percent", 100 * median(shares)},
+          {"samples", {{"write_s", seconds}, {"raw_write_s", raw}}}};
+}
 
-  SnapshotTimes once_snapshot(const SnapshotMeta& meta) {
-    world_.barrier();
-    const std::string file = writer_.write_file("snapshot.hdf", cells(), subdomain_, meta, std::nullopt);
-    const SnapshotTimes mine = writer_.last_times();
-    if (world_.is_root()) remove_file(file);
-    return {bench_.slowest(mine.written), bench_.slowest(mine.proved)};
-  }
+template <class T>
+std::vector<Json> measure_as(const Bench& bench, const Config& config) {
+  const Communicator& world = bench.world;
+  const ScratchFolder folder(bench.options.folder, world);
+  const Box subdomain = decompose(config, world.size(), Backend::host).subdomain(world.rank());
+  Field<T> field = all_or_throw(world, [&] { return Field<T>(bench.host, subdomain.extent(), 0); });
+  // Random numbers, which no file system can compress.
+  fill_random(field.view(), bench.options.seed + static_cast<std::uint64_t>(world.rank()), T(0), T(1));
+  FileThread in_step("this waits for each file");
+  SnapshotWriter writer(config, grid_of_snapshots(config), world, folder.path(), {}, in_step);
 
-  const Bench& bench_;
-  const Communicator& world_;
-  const Config& config_;
-  ScratchFolder folder_;
-  Box subdomain_;
-  Field<T> field_;
-  FileThread in_step_{"this waits for each file"};
-  SnapshotWriter writer_;
-};
+  const FieldView<const T> cells = field.view();
+  const SnapshotMeta meta{0, 0, writer.fingerprint(cells, subdomain)};
+  const double bytes = static_cast<double>(config.grid.cells.product()) * sizeof(T);  // of all ranks
+  const auto once_raw = [&, path = folder.path() + "/raw"] {
+    return raw_seconds(bench, path, {reinterpret_cast<const char*>(field.data()), field.bytes()},
+                       static_cast<std::int64_t>(bytes));
+  };
+  std::vector<double> raw, written, proved;  // s
+  once_raw();                                // the first file in a folder takes longer
+  for (int i = 0; i < bench.options.repeats; ++i) {
+    raw.push_back(once_raw());
+    world.barrier();
+    const std::string file = writer.write_file("snapshot.hdf", cells, subdomain, meta, std::nullopt);
+    written.push_back(bench.slowest(writer.last_times().written));
+    proved.push_back(bench.slowest(writer.last_times().proved));
+    if (world.is_root()) remove_file(file);
+  }
+  for (const std::string& warning : in_step.warnings())
+    if (std::ranges::count(bench.warnings, warning) == 0) bench.warnings.push_back(warning);
+  return {entry("raw", config, bytes, raw, raw), entry("snapshot", config, bytes, written, raw),
+          entry("snapshot, proved", config, bytes, proved, raw)};
+}
 
 Config config_of(Int3 cells, Precision precision) {
   Config config;
@@ -151,13 +123,7 @@ BenchMemory file_memory(const Bench& bench, Int3 cells, Precision precision) {
 
 std::vector<Json> measure_files(const Bench& bench, Int3 cells, Precision precision) {
   const Config config = config_of(cells, precision);
-  return with_number(precision, [&]<class T>(T) {
-    IoBench<T> files(bench, config);
-    auto measured = files.measure();
-    for (const std::string& warning : files.warnings())
-      if (std::ranges::count(bench.warnings, warning) == 0) bench.warnings.push_back(warning);
-    return measured;
-  });
+  return with_number(precision, [&]<class T>(T) { return measure_as<T>(bench, config); });
 }
 
 }  // namespace
