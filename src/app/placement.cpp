@@ -22,49 +22,34 @@ using Ranks = std::vector<int>;
 
 bool sees_none(const RankSight& sight) { return sight.gpus.empty(); }
 
-// Assigns ranks to GPUs one after the other; `on_[gpu]` are its ranks, in the order in which they were added.
-class Dealing {
- public:
-  explicit Dealing(const std::vector<RankSight>& sights) : sights_(sights), gpu_(sights.size()) {}
-
-  // Adds a rank along the shortest chain rank -> GPU -> rank on it -> ... to the least loaded GPU it reaches.
-  void add(int rank) {
-    std::map<std::string, int> found_by;  // GPU -> the rank through which it was reached
-    std::deque<int> waiting{rank};
-    std::string best;
-    while (!waiting.empty()) {
-      const int at = waiting.front();
-      waiting.pop_front();
-      for (const std::string& gpu : sights_[at].gpus) {
-        if (!found_by.emplace(gpu, at).second) continue;
-        if (best.empty() || on_[gpu].size() < on_[best].size()) best = gpu;
-        waiting.insert(waiting.end(), on_[gpu].begin(), on_[gpu].end());
-      }
-    }
-    while (true) {
-      const int mover = found_by.at(best);
-      const std::string left = move(mover, best);
-      if (mover == rank) return;
-      best = left;
-    }
-  }
-
-  const std::string& gpu(int rank) const { return gpu_[rank]; }
-  const std::map<std::string, Ranks>& loads() const { return on_; }
-
- private:
-  // Returns the GPU that the rank was on before; empty: none.
-  std::string move(int rank, const std::string& gpu) {
-    const std::string left = std::exchange(gpu_[rank], gpu);
-    if (!left.empty()) std::erase(on_[left], rank);
-    on_[gpu].push_back(rank);
-    return left;
-  }
-
-  const std::vector<RankSight>& sights_;
-  std::vector<std::string> gpu_;  // of each rank; empty: none yet
-  std::map<std::string, Ranks> on_;
+struct Dealing {
+  std::vector<std::string> gpu;     // of each rank; empty: none yet
+  std::map<std::string, Ranks> on;  // the ranks of each GPU, in the order in which they were added
 };
+
+// Adds a rank along the shortest chain rank -> GPU -> rank on it -> ... to the least loaded GPU it reaches.
+void add(int rank, const std::vector<RankSight>& sights, Dealing& dealing) {
+  auto& [gpu_of, on] = dealing;
+  std::map<std::string, int> found_by;  // GPU -> the rank through which it was reached
+  std::deque<int> waiting{rank};
+  std::string best;
+  while (!waiting.empty()) {
+    const int at = waiting.front();
+    waiting.pop_front();
+    for (const std::string& gpu : sights[at].gpus) {
+      if (!found_by.emplace(gpu, at).second) continue;
+      if (best.empty() || on[gpu].size() < on[best].size()) best = gpu;
+      waiting.insert(waiting.end(), on[gpu].begin(), on[gpu].end());
+    }
+  }
+  // Each rank of the chain moves to the GPU found through it, and the one before it to the GPU it had.
+  for (int mover = -1; mover != rank;) {
+    mover = found_by.at(best);
+    on[best].push_back(mover);
+    best = std::exchange(gpu_of[mover], best);
+    if (!best.empty()) std::erase(on[best], mover);
+  }
+}
 
 // Ranks of each machine, by the first: they share memory, see a common GPU, or have one name for the host.
 std::map<std::size_t, Ranks> machines(const std::vector<RankSight>& sights) {
@@ -103,8 +88,8 @@ Machine look_at(const Ranks& ranks, const std::vector<RankSight>& sights, const 
   machine.gpus = static_cast<int>(groups.size());
   for (const auto& [gpu, of_gpu] : groups) {
     machine.memory_groups = std::max(machine.memory_groups, static_cast<int>(of_gpu.size()));
-    const auto on = dealing.loads().find(gpu);
-    const Ranks sharers = on == dealing.loads().end() ? Ranks{} : on->second;
+    const auto on = dealing.on.find(gpu);
+    const Ranks sharers = on == dealing.on.end() ? Ranks{} : on->second;
     machine.idle += sharers.empty();
     machine.most_sharers = std::max(machine.most_sharers, static_cast<int>(sharers.size()));
     if (sharers.size() < 2) continue;
@@ -172,14 +157,14 @@ std::string why_not_on_gpus(const std::vector<RankSight>& ranks) {
 }
 
 DeviceMap map_devices(const std::vector<RankSight>& ranks, bool sharing_intended) {
-  Dealing dealing(ranks);
-  for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank) dealing.add(rank);
+  Dealing dealing{std::vector<std::string>(ranks.size()), {}};
+  for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank) add(rank, ranks, dealing);
   DeviceMap map;
   for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank) {
     const std::vector<std::string>& seen = ranks[rank].gpus;
-    const std::string& gpu = dealing.gpu(rank);
+    const std::string& gpu = dealing.gpu[rank];
     map.gpu.push_back(static_cast<int>(std::ranges::find(seen, gpu) - seen.begin()));
-    map.sharers.push_back(static_cast<int>(dealing.loads().at(gpu).size()));
+    map.sharers.push_back(static_cast<int>(dealing.on.at(gpu).size()));
     map.most_sharers = std::max(map.most_sharers, map.sharers.back());
   }
 
