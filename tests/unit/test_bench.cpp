@@ -104,7 +104,7 @@ TEST(BenchSampler, TakesACopyBesideEverySample) {
   Sampler sampler(*device, {}, 0);
   CountingProbe copy, read;
   std::int64_t launches = 0;
-  const BenchSamples samples = sampler.measure([&] { ++launches; }, {&copy, &read});
+  const BenchSamples samples = sampler.measure({[&] { ++launches; }}, {&copy, &read});
   EXPECT_EQ(samples.seconds.size(), static_cast<std::size_t>(Sampler::least_samples));
   EXPECT_EQ(samples.copy_bytes_per_s.size(), samples.seconds.size());
   EXPECT_EQ(samples.read_bytes_per_s.size(), samples.seconds.size());
@@ -115,7 +115,8 @@ TEST(BenchSampler, PreparesEverySampleOfWhatCountsOnce) {
   const auto device = make_host_device();
   Sampler sampler(*device, {}, 0);
   CountingProbe probe;
-  const auto samples = sampler.measure([&] { probe.enqueue({}); }, {}, true, [&] { probe.prepare(); });
+  const auto samples = sampler.measure(
+      {.launch = [&] { probe.enqueue({}); }, .single = true, .prepare = [&] { probe.prepare(); }}, {});
   EXPECT_EQ(samples.launches, 1);
   EXPECT_EQ(probe.prepared, Sampler::least_samples);
   EXPECT_EQ(probe.passes, Sampler::least_samples);
@@ -127,12 +128,11 @@ TEST(Sampler, ADifferenceIsOfBatchesSideBySideOnADriftingClock) {
   ClockedDevice device(*host, Backend::host);
   Sampler sampler(device, {}, 1e-3);
   double drift = 1;
-  const BenchSamples samples = sampler.measure_difference([&] { device.now += drift * 5e-3; },
-                                                          [&] {
-                                                            device.now += drift * 3e-3;
-                                                            drift *= 1.001;
-                                                          },
-                                                          {});
+  const auto base = [&] {
+    device.now += drift * 3e-3;
+    drift *= 1.001;
+  };
+  const BenchSamples samples = sampler.measure({[&] { device.now += drift * 5e-3; }, base}, {});
   ASSERT_GE(samples.seconds.size(), 7u);
   ASSERT_EQ(samples.base_seconds.size(), samples.seconds.size());
   for (std::size_t i = 0; i < samples.seconds.size(); ++i) {
@@ -146,7 +146,7 @@ TEST(Sampler, ADifferenceMayBeNegative) {
   ClockedDevice device(*host, Backend::host);
   Sampler sampler(device, {}, 1e-3);
   const BenchSamples samples =
-      sampler.measure_difference([&] { device.now += 3e-3; }, [&] { device.now += 4e-3; }, {});
+      sampler.measure({[&] { device.now += 3e-3; }, [&] { device.now += 4e-3; }}, {});
   for (const double seconds : samples.seconds) EXPECT_NEAR(seconds, -1e-3, 1e-9);
 }
 

@@ -37,48 +37,31 @@ std::int64_t Sampler::launches_of_a_batch(const std::function<void()>& launch) {
   return launches;
 }
 
-BenchSamples Sampler::sample(std::int64_t launches, const std::function<void(BenchSamples&)>& take,
-                             CopyProbes probes) {
+// Every other time the base comes first, as the first of a pair changes caches and clock rate for the second.
+BenchSamples Sampler::measure(const Work& work, CopyProbes probes) {
   const auto copy = [&] { probes.copy->enqueue(stream_); };
   const auto read = [&] { probes.read->enqueue(stream_); };
+  BenchSamples samples;
+  if (!work.single) samples.launches = launches_of_a_batch(work.launch);
+  if (work.base) samples.launches = std::max(samples.launches, launches_of_a_batch(work.base));
   const std::int64_t copies = probes.copy ? launches_of_a_batch(copy) : 0;
   const std::int64_t reads = probes.read ? launches_of_a_batch(read) : 0;
-  BenchSamples samples;
-  samples.launches = launches;
+  bool base_first = false;
   const Timer timer;
   for (int taken = 0; taken < least_samples || (taken < most_samples && timer.seconds() < seconds_);
        ++taken) {
     if (probes.copy) samples.copy_bytes_per_s.push_back(probes.copy->bytes() / seconds_of(copy, copies));
     if (probes.read) samples.read_bytes_per_s.push_back(probes.read->bytes() / seconds_of(read, reads));
-    take(samples);
+    if (work.prepare) work.prepare();
+    double seconds[2] = {};  // of the launch, of the base
+    for (const bool of_base : {base_first, !base_first})
+      if (const auto& queue = of_base ? work.base : work.launch)
+        seconds[of_base] = seconds_of(queue, samples.launches);
+    samples.seconds.push_back(seconds[0] - seconds[1]);
+    if (work.base) samples.base_seconds.push_back(seconds[1]);
+    base_first = !base_first;
   }
   return samples;
-}
-
-BenchSamples Sampler::measure(const std::function<void()>& launch, CopyProbes probes, bool single,
-                              const std::function<void()>& prepare) {
-  const std::int64_t launches = single ? 1 : launches_of_a_batch(launch);
-  const auto take = [&](BenchSamples& samples) {
-    if (prepare) prepare();
-    samples.seconds.push_back(seconds_of(launch, launches));
-  };
-  return sample(launches, take, probes);
-}
-
-// Every other time the base comes first, as the first of a pair changes caches and clock rate for the second.
-BenchSamples Sampler::measure_difference(const std::function<void()>& launch,
-                                         const std::function<void()>& base, CopyProbes probes) {
-  const std::int64_t launches = std::max(launches_of_a_batch(launch), launches_of_a_batch(base));
-  bool base_first = false;
-  const auto take = [&](BenchSamples& samples) {
-    double seconds[2];  // of the launch, of the base
-    for (const bool of_base : {base_first, !base_first})
-      seconds[of_base] = seconds_of(of_base ? base : launch, launches);
-    samples.seconds.push_back(seconds[0] - seconds[1]);
-    samples.base_seconds.push_back(seconds[1]);
-    base_first = !base_first;
-  };
-  return sample(launches, take, probes);
 }
 
 namespace {

@@ -35,13 +35,15 @@ class Sampler {
   // Samples are taken until `seconds` are over, and at least `least_samples`.
   Sampler(Device& device, Stream stream, double seconds);
 
-  // `launch` queues one launch on the stream; `prepare` precedes each sample. A sample times a batch of
-  // launches, after a warm-up; with `single` one launch, where only the first after `prepare` is relevant.
-  BenchSamples measure(const std::function<void()>& launch, CopyProbes probes, bool single = false,
-                       const std::function<void()>& prepare = {});
-  // The additional time of `launch` over `base`; batches of the two alternate.
-  BenchSamples measure_difference(const std::function<void()>& launch, const std::function<void()>& base,
-                                  CopyProbes probes);
+  struct Work {
+    std::function<void()> launch;  // queues one launch on the stream
+    std::function<void()>
+        base{};           // if given, samples are the additional time of `launch` over that of `base`
+    bool single = false;  // one launch per sample: only the first after `prepare` is relevant
+    std::function<void()> prepare{};  // precedes each sample
+  };
+  // A sample times a batch of launches, after a warm-up; batches of `launch` and `base` alternate.
+  BenchSamples measure(const Work& work, CopyProbes probes);
 
   static constexpr int least_samples = 7;
   static constexpr int most_samples = 1000;
@@ -49,9 +51,6 @@ class Sampler {
   static constexpr double batch_seconds = 2e-3;
 
  private:
-  // `take` adds a sample of `launches` launches, right after those of the bandwidths.
-  BenchSamples sample(std::int64_t launches, const std::function<void(BenchSamples&)>& take,
-                      CopyProbes probes);
   std::int64_t launches_of_a_batch(const std::function<void()>& launch);
   double seconds_of(const std::function<void()>& launch, std::int64_t launches);  // mean of one launch
 

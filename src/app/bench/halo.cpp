@@ -102,7 +102,7 @@ class FaceBench {
     const FieldView<T> field = fields_.front().view;
     Sampler sampler(bench_.device, bench_.stream, bench_.options.seconds / 4);
     const auto seconds = [&](const std::function<void()>& launch) {
-      return bench_.slowest(median(sampler.measure(launch, {}).seconds));
+      return bench_.slowest(median(sampler.measure({launch}, {}).seconds));
     };
     pack = seconds([&] { copy.pack(field, m.edge, dense.as<T>(), bench_.stream); });
     unpack = seconds([&] { copy.unpack(dense.as<T>(), field, m.ghosts, bench_.stream); });

@@ -115,7 +115,7 @@ class SweepBench {
 
     start_anew(in_);  // both: the sweeps alternate, and must not read poison
     start_anew(out_);
-    entry.samples = bench_.sampler.measure([&] { queue_next(kernel, tile, memory.norm); }, probes);
+    entry.samples = bench_.sampler.measure({[&] { queue_next(kernel, tile, memory.norm); }}, probes);
     return entry;
   }
 
@@ -133,8 +133,9 @@ class SweepBench {
 
     start_anew(in_);
     start_anew(out_);
-    entry.samples = bench_.sampler.measure_difference([&] { queue_next(kernel, tile, memory.norm); },
-                                                      [&] { queue_next(kernel, tile, {}); }, probes);
+    entry.samples = bench_.sampler.measure({.launch = [&] { queue_next(kernel, tile, memory.norm); },
+                                            .base = [&] { queue_next(kernel, tile, {}); }},
+                                           probes);
     const Quantiles added = quantiles(entry.samples.seconds), without = quantiles(entry.samples.base_seconds);
     const std::string_view way = kernel.tiles[tile];
     entry.note =
@@ -340,7 +341,7 @@ class ReductionBench {
     const bool right = *entry.error <= error_bound(cells_.product(), bench_.options.op);
     if (!judge(entry, right ? "" : fmt::format("it is {} and should be {}", found, exact_.value)))
       return entry;
-    entry.samples = bench_.sampler.measure([&] { kernel.launch(args, bench_.stream); }, probes);
+    entry.samples = bench_.sampler.measure({[&] { kernel.launch(args, bench_.stream); }}, probes);
     return entry;
   }
 
@@ -422,7 +423,8 @@ std::vector<BenchEntry> bandwidth_ladder(const Bench& bench, Int3 cells) {
     launch();
     bench.device.synchronize(bench.stream);
     if (judge(entry, probe->right() ? "" : "what arrived is not what was sent"))
-      entry.samples = bench.sampler.measure(launch, {copy.get(), nullptr}, kernel.single, prepare);
+      entry.samples = bench.sampler.measure({.launch = launch, .single = kernel.single, .prepare = prepare},
+                                            {copy.get(), nullptr});
   }
   return entries;
 }
@@ -473,7 +475,7 @@ std::vector<BenchEntry> formula_ladder(const Bench& bench, Int3 n) {
   }
   if (judge(entry, wrong)) {
     const auto copy = make_copy_probe(bench.device, bytes);
-    entry.samples = bench.sampler.measure(launch, {copy.get(), nullptr});
+    entry.samples = bench.sampler.measure({launch}, {copy.get(), nullptr});
   }
   return {entry};
 }
