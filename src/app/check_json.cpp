@@ -14,7 +14,6 @@
 #include "core/text.hpp"
 #include "grid/process_grid.hpp"
 #include "kernels/bandwidth.hpp"
-#include "kernels/stencil.hpp"
 #include "output/console/console.hpp"
 #include "output/records/json_value.hpp"
 #include "solver/kernel_choice.hpp"
@@ -344,7 +343,16 @@ class Deck {
       : path_(command.file),
         problems_(path_),
         tree_(read_tree(read_deck_file(path_), command.overrides, arguments, problems_)),
-        overrides_(split_overrides(command.overrides, arguments)) {}
+        overrides_(split_overrides(command.overrides, arguments)),
+        base_(tree_) {
+    erase_keys(base_, is_of_study);
+    if (!problems_.empty()) return;  // requests throw them
+    Problems problems(path_);        // sections() reports them
+    StudyConfig study;
+    read_study(tree_, study, problems);
+    scaling_ = study.scaling;
+    place_ = problems.place_of("scaling");
+  }
 
   Json sections() {
     Problems problems = problems_;
@@ -364,7 +372,7 @@ class Deck {
   Json resolve(const Json& request) {
     check_keys(request, {"settings", "ranks", "name", "host", "plan", "values", "compare", "sections"});
     const int ranks = ranks_of(request);
-    read_scaling();
+    problems_.throw_if_any();
     Config config = settle(request.value("settings", Json::array()), ranks);
     record_contents(config);
     Json answer = {{"directory", config.output.directory},
@@ -437,22 +445,9 @@ class Deck {
             {"git_revision", build_info().git_revision}};
   }
 
-  // Reads `scaling:` of the deck once, for all cases.
-  void read_scaling() {
-    if (base_) return;
-    problems_.throw_if_any();
-    Problems problems(path_);
-    StudyConfig study;
-    read_study(tree_, study, problems);
-    scaling_ = study.scaling;
-    place_ = problems.place_of("scaling");
-    base_ = tree_;
-    erase_keys(*base_, is_of_study);
-  }
-
   Config settle(const Json& settings, int ranks) const {
     Problems problems(path_);
-    YamlNode deck = *base_;
+    YamlNode deck = base_;
     for (const Json& setting : settings)
       put_value(deck, setting.at("key"), node_of(setting.at("value")), problems);
     Config config = settle_config(deck, path_, registry_, problems);
@@ -473,7 +468,7 @@ class Deck {
   const YamlNode tree_;
   const std::vector<Override> overrides_;  // that tree_ contains
   const RegistryNames registry_ = registry_names();
-  std::optional<YamlNode> base_;  // without study and scaling
+  YamlNode base_;  // without study and scaling
   ScalingConfig scaling_;
   Place place_;  // of `scaling:`
   std::optional<CudaDevices> gpus_;
