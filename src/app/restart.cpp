@@ -141,13 +141,15 @@ std::optional<Restart> first_sound(const std::vector<std::string>& files, Sessio
         return false;
       }
     };
-    Restart restart{.file = file};
+    Restart restart;
+    restart.file = file;
     Config config = session.deck.config;
     const auto read_header = [&] {
       check_link(file);
       return read_checkpoint_header(file);
     };
     if (!is_sound([&] { restart.header = all_or_throw(world, read_header); })) continue;
+    restart.sweep = restart.header.meta.sweep;
     restart.changes = all_or_throw(world, [&] { return take_over(restart.header, file, config); });
     if (!is_sound([&] { verify_cells(file, restart.header, session, world); })) continue;
     session.deck.config = config;
@@ -171,14 +173,14 @@ Json record_of(const fs::path& file) {  // a discarded value if there is none
 // Sets the time and the sweeps of the run that wrote this checkpoint and of those before it, from its record:
 // its sweeps if it ended at the checkpoint.
 void count_earlier_runs(Restart& restart) {
-  restart.sweeps = restart.sweep();
+  restart.sweeps = restart.sweep;
   const Json record = record_of(restart.file);
   try {
     const Json found = record.at("continuation").at("restarted_from");
     const Json before = found.is_null() ? Json::object() : found;
     restart.wall =
         record.at("phases_s").at("total").at("max").get<double>() + before.value("earlier_wall_s", 0.0);
-    if (record.at("end_state").at("sweep") == restart.sweep())
+    if (record.at("end_state").at("sweep") == restart.sweep)
       restart.sweeps = record.at("performance").at("sweeps").get<std::int64_t>() +
                        before.value("earlier_sweeps", before.value("sweep", std::int64_t{0}));
   } catch (const Json::exception&) {  // no record, or none of a run
@@ -258,12 +260,12 @@ std::optional<ExitCode> nothing_to_do(const Restart& restart, const Config& conf
   const bool checked = state.last_residual && !state.pending_residual;
   const bool converged = checked && has_converged(config, *state.first_residual, *state.last_residual);
   const bool stagnated = checked && state.stagnated && config.problem.tolerance > 0;
-  if (!converged && !stagnated && restart.sweep() < schedule.last()) return std::nullopt;
+  if (!converged && !stagnated && restart.sweep < schedule.last()) return std::nullopt;
   const bool failed = world.any(world.is_root() && failed_verification(restart.file, config));
   if (world.is_root()) {
     for (const std::string& warning : restart.warnings) fmt::print(stderr, "warning: {}\n", warning);
     const char* place =
-        restart.sweep() > schedule.last() ? "beyond the end of the run" : "where the run has ended";
+        restart.sweep > schedule.last() ? "beyond the end of the run" : "where the run has ended";
     const std::string end = converged   ? "where the run has reached its tolerance"
                             : stagnated ? "where its residual has stopped falling at rounding"
                                         : fmt::format("{} (at {})", place, schedule.last());
@@ -271,8 +273,8 @@ std::optional<ExitCode> nothing_to_do(const Restart& restart, const Config& conf
                           : converged ? "a smaller problem.tolerance"
                           : stagnated ? "no sweep: a smaller residual takes precision: fp64 and a new run"
                                       : "a larger problem.max_sweeps";
-    fmt::print("nothing to do: {} is of sweep {}, {}{}; continue with {}\n", restart.file, restart.sweep(),
-               end, failed ? " and FAILED its verification (run.json)" : "", further);
+    fmt::print("nothing to do: {} is of sweep {}, {}{}; continue with {}\n", restart.file, restart.sweep, end,
+               failed ? " and FAILED its verification (run.json)" : "", further);
   }
   if (failed) return ExitCode::diverged;
   return steady && !converged && !stagnated ? ExitCode::not_converged : ExitCode::done;

@@ -323,10 +323,11 @@ class Run {
  public:
   explicit Run(const RunPlan& plan)
       : plan_(plan),
-        resumed_here_(plan.restart && plan.restart->same_directory ? std::optional(plan.restart->sweep())
+        resumed_here_(plan.restart && plan.restart->same_directory ? std::optional(plan.restart->sweep)
                                                                    : std::nullopt),
         console_(plan.world.rank()),
-        progress_(choose_style(plan.command.progress, can_rewrite_lines(plan.world.size())), console_) {}
+        progress_(choose_style(plan.command.progress, can_rewrite_lines(plan.world.size())), console_),
+        directory_{config().output.directory} {}
 
   // The solver of the first case exists before the directory, because it finds what is wrong with formulas
   // and datasets.
@@ -334,14 +335,12 @@ class Run {
     const auto& restart = plan_.restart;
     limit_ = find_wall_limit(config(), plan_.world, plan_.started);
     make_solver(plan_.session.cases.front());
-    RunDirectory prepared{config().output.directory};
     on_root(plan_.world, [&] {
-      prepared = prepare_run_directory(config(), plan_.session.deck.text, resumed_here_.has_value(),
-                                       Force{plan_.command.force}, restart ? restart->lock : nullptr);
+      directory_ = prepare_run_directory(config(), plan_.session.deck.text, resumed_here_.has_value(),
+                                         Force{plan_.command.force}, restart ? restart->lock : nullptr);
     });
-    directory_ = prepared;
-    if (is_root()) console_.open_log(directory_->log(), resumed_here_.has_value());
-    record_ = describe_run(plan_.command, plan_.session, plan_.world, directory_->path.string());
+    if (is_root()) console_.open_log(directory_.log(), resumed_here_.has_value());
+    record_ = describe_run(plan_.command, plan_.session, plan_.world, directory_.path.string());
     record_solver();
     if (record_.sources)
       if (std::string text = replaced_heat_text(config(), *record_.sources); !text.empty())
@@ -349,8 +348,7 @@ class Run {
     record_.performance.copy_bandwidth = plan_.copy_bandwidth;
     record_.performance.predicted_seconds = predicted_seconds(plan_.session, plan_.copy_bandwidth);
     record_.performance.may_divide_steps = step_control(config()).has_value();
-    if (restart)
-      record_.continuation.restarted = {restart->file, restart->sweep(), restart->wall, restart->sweeps};
+    if (restart) record_.continuation.restarted = *restart;
     phases_[Phase::setup] = plan_.started.seconds();
     console_.say(banner(record_));
     if (restart) resume();
@@ -379,7 +377,7 @@ class Run {
     const LoopOutcome outcome = run_time_loop(config, *solver_, autotuner_.get(), outputs, frame);
     progress_.finish();
     if (outputs.fields) {
-      if (!config.output.probes.points.empty()) record_.files.push_back(directory_->probes().filename());
+      if (!config.output.probes.points.empty()) record_.files.push_back(directory_.probes().filename());
       if (const std::string& file = outputs.fields->material_file(); !file.empty())
         record_.files.push_back(file);
       record_.writing = outputs.fields->record(outcome.end_seconds);
@@ -429,14 +427,14 @@ class Run {
   // For rank 0: all ranks have the same warnings.
   void warn_of_plan() {
     if (!limit_.warning.empty()) console_.warn(limit_.warning);
-    if (!directory_->lock->warning().empty()) console_.warn(directory_->lock->warning());
+    if (!directory_.lock->warning().empty()) console_.warn(directory_.lock->warning());
     for (const std::string& warning : record_.warnings) console_.warn(warning);
     if (plan_.command.profile && solver_->is_asynchronous())
       console_.warn("--profile waits for the device after every phase: figures are lower than without it");
   }
 
   void open_outputs(LoopOutputs<T>& outputs, const Config& config, bool last) {
-    const std::string path = directory_->path.string();
+    const std::string path = directory_.path.string();
     const SnapshotProvenance origin{plan_.session.deck.text,
                                     record_.resolved_deck,
                                     record_.build.version,
@@ -449,13 +447,13 @@ class Run {
     outputs.console = &console_;
     if (is_root()) outputs.progress = &progress_;
     if (last)
-      outputs.fields.emplace(config, plan_.world, *solver_, *directory_, origin, console_, outputs.files,
+      outputs.fields.emplace(config, plan_.world, *solver_, directory_, origin, console_, outputs.files,
                              resumed_here_);
     if (!is_series() && config.output.checkpoint.write && moves_data(config))
       outputs.checkpoints.emplace(config, plan_.world, path, origin, outputs.files);
     if (config.output.diagnostics) outputs.columns = plan_diagnostics(config);
     if (config.output.history && is_root())
-      outputs.history.emplace(directory_->history(), console_, history_head(outputs.columns), "its history",
+      outputs.history.emplace(directory_.history(), console_, history_head(outputs.columns), "its history",
                               resumed_here_ ? std::optional(plan_.restart->last_line()) : std::nullopt);
   }
 
@@ -475,7 +473,7 @@ class Run {
       recalled = recall_tuning(config, tuning_key_, world);
     }
     std::optional<StoredField> stored;
-    if (const auto& restart = plan_.restart) stored = {restart->file, temperature_dataset, restart->sweep()};
+    if (const auto& restart = plan_.restart) stored = {restart->file, temperature_dataset, restart->sweep};
     solver_ = std::make_unique<Solver<T>>(config, decomposition, world, plan_.device,
                                           default_kernels(config, choices), true, stored);
     if (plan_.command.profile) solver_->time_phases();
@@ -500,9 +498,9 @@ class Run {
           "disk changes); try again, or name another one",
           restart.file);
     on_root(plan_.world, [&] {
-      if (restart.same_directory) back_up_later(directory_->path.string(), config().name, restart.sweep());
+      if (restart.same_directory) back_up_later(directory_.path.string(), config().name, restart.sweep);
     });
-    console_.say(fmt::format("resuming from {}, sweep {}", restart.file, restart.sweep()));
+    console_.say(fmt::format("resuming from {}, sweep {}", restart.file, restart.sweep));
     for (const std::string& change : restart.changes) console_.say("  changed: " + change);
     if (!is_root()) return;
     for (const std::string& warning : restart.warnings) console_.warn(warning);
@@ -530,7 +528,7 @@ class Run {
     if (config.verify.solution != ExactSolution::none) verify_case(config);
   }
 
-  // Prints each new warning of the writers once. All ranks have the same warnings.
+  // Prints each new warning of the writers once, on rank 0, which has all of them.
   void warn_new(const FileThread& files) {
     for (const std::string& warning : files.warnings())
       if (is_root() && std::ranges::count(console_.warnings(), warning) == 0) console_.warn(warning);
@@ -545,7 +543,7 @@ class Run {
     const bool kept = has_checkpoint(outcome);
     const auto words = without(without(plan_.command.overrides, anew), kept ? "" : "output.overwrite");
     return fmt::format("{}: {} {}", kept ? "resume with" : "start it again", run_words(plan_.command, words),
-                       kept ? "--restart " + shell_word(directory_->path.string()) : "output.overwrite=true");
+                       kept ? "--restart " + shell_word(directory_.path.string()) : "output.overwrite=true");
   }
 
   void record_solver() {
@@ -648,7 +646,7 @@ class Run {
   // A record that cannot be written fails the run, but never hides what failed it before.
   void write_record() {
     try {
-      on_root(plan_.world, [&] { write_file_atomically(directory_->record(), to_json(record_)); });
+      on_root(plan_.world, [&] { write_file_atomically(directory_.record(), to_json(record_)); });
     } catch (const CollectiveError& error) {
       if (is_root() && !record_.message.empty()) console_.warn(error.what());
       if (record_.message.empty()) fail(error);
@@ -665,7 +663,7 @@ class Run {
   TuningKey tuning_key_;                                 // of its entry in solver.tuning_file
   Console console_;
   Progress progress_;
-  std::optional<RunDirectory> directory_;
+  RunDirectory directory_;
   RunRecord record_;
   PhaseTimes phases_;        // the parts of exchanges are known only after Solver::time_phases()
   PhaseTimes profile_;       // the same at the end of the loop, without later work

@@ -17,20 +17,17 @@
 namespace isotherm {
 
 // `isotherm run DECK --restart FILE|FOLDER|latest`: from which state a run resumes, and whether it may.
-struct Restart {
-  std::string file{};  // the checkpoint, whose header and cells are sound
+// The header and the cells of `file` are sound; rank 0 alone knows of the earlier runs.
+struct Restart : Continuation::Restarted {
   SnapshotHeader header{};
-  double wall = 0;             // s, of the earlier runs in this directory; on rank 0 only
-  std::int64_t sweeps = 0;     // of those runs, with the parts of steps that were computed; on rank 0 only
-  bool same_directory = true;  // the run resumes in the directory of `file`
+  bool same_directory = true;           // the run resumes in the directory of `file`
   std::shared_ptr<RunLock> lock{};      // on that directory; rank 0 only
   std::vector<std::string> warnings{};  // about checkpoints that were skipped
   std::vector<std::string> changes{};   // allowed changes of the deck: "problem.steps 100 -> 200"
 
-  std::int64_t sweep() const { return header.meta.sweep; }
   const CheckpointState& state() const { return *header.checkpoint; }
   // The last sweep whose line of history.csv is kept. A pending check writes its line when it is completed.
-  std::int64_t last_line() const { return state().pending_residual ? state().pending_sweep - 1 : sweep(); }
+  std::int64_t last_line() const { return state().pending_residual ? state().pending_sweep - 1 : sweep; }
 };
 
 // Collective; returns nothing without --restart. What the deck leaves open is set in the session from the

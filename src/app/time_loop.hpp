@@ -58,16 +58,16 @@ class FieldOutputs {
     };
     if (config.output.snapshots) {
       parts_.push_back({std::nullopt, writer_of(grid_of_snapshots(config))});
-      SnapshotWriter& writer = parts_.back().writer;
       if (!files.in_step()) {
         copy_.emplace(all_or_throw(communicator, [&] { return HostCopy<T>(solver.level()); }));
         copy_->take();  // touches its memory, so that the first snapshot does not pay for it
       }
-      write_or_warn([&] {
-        writer.start_materials(config);
-        writer.wait();  // the set-up that follows may also use HDF5, to read a dataset of regions
-        material_file_ = material_file_name(config);
-      });
+      const std::string name = material_file_name(config);
+      if (!name.empty())
+        write_or_warn([&] {
+          parts_.back().writer.write_materials(config);
+          material_file_ = name;
+        });
     }
     for (FieldPart& part : field_parts(config)) {
       SnapshotWriter writer = writer_of(grid_of(config, part));

@@ -41,7 +41,7 @@ class FileThread {
   // Seconds that callers have waited: what the files cost the sweeps.
   double waited() const { return waited_; }
 
-  // For writers: a warning about how files are written, kept once; empty: none. The same on all ranks.
+  // For writers: a warning about how files are written, kept once; empty: none. Rank 0 has all of them.
   void warn(const std::string& text);
   const std::vector<std::string>& warnings() const { return warnings_; }  // after finish(); usually none
 

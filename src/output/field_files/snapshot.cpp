@@ -257,13 +257,12 @@ std::string SnapshotWriter::start(std::function<CellsView()> cells, Box subdomai
   return path;
 }
 
-void SnapshotWriter::start_materials(const Config& config) {
-  if (grid_.material_file.empty()) return;
-  started_ = files_.start([this, &config, path = in_folder(folder_, grid_.material_file)] {
-    const Watchdog::Seconds timeout = communicator_.is_root() ? timeout_ : Watchdog::Seconds(0);
-    Watchdog watchdog(timeout, path, "creating the file", communicator_.rank());
-    on_root(communicator_, [&] { write_material_file(config, path, watchdog); });
-  });
+void SnapshotWriter::write_materials(const Config& config) {
+  files_.finish();
+  const std::string path = in_folder(folder_, grid_.material_file);
+  const Watchdog::Seconds timeout = communicator_.is_root() ? timeout_ : Watchdog::Seconds(0);
+  Watchdog watchdog(timeout, path, "creating the file", communicator_.rank());
+  on_root(communicator_, [&] { write_material_file(config, path, watchdog); });
 }
 
 std::string SnapshotWriter::write_file(const std::string& name, const CellsView& field, Box subdomain,
@@ -368,10 +367,9 @@ void SnapshotWriter::read_back(const std::string& part, Box subdomain, const Sna
 }
 
 void SnapshotWriter::continue_series(std::int64_t sweep) {
-  std::vector<std::string> problems;
-  on_root(communicator_, [&] { problems = series_->take_over(sweep); });
-  problems.resize(static_cast<std::size_t>(communicator_.all_reduce(std::ssize(problems), ReduceOp::max)));
-  for (const std::string& problem : problems) files_.warn(communicator_.broadcast(problem));
+  on_root(communicator_, [&] {
+    for (const std::string& problem : series_->take_over(sweep)) files_.warn(problem);
+  });
 }
 
 void SnapshotWriter::publish_series() {

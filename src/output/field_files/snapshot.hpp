@@ -59,10 +59,9 @@ class SnapshotWriter {
   // until its cells are ready; they must not change until wait() returns. wait() rethrows errors of the
   // thread. Returns the path that the file will have.
   std::string start(std::function<CellsView()> cells, Box subdomain, double time, std::int64_t sweep);
-  // Collective. Queues the file of the cells' materials, if `grid` names one; rank 0 writes it. `config` must
-  // outlive the writing.
-  void start_materials(const Config& config);
   void wait() { files_.wait(started_); }  // for the last file that was started
+  // Collective. Writes the file of the cells' materials, which `grid` names, on rank 0.
+  void write_materials(const Config& config);
   // Collective. Writes a file of this name, in no series, after the queued files; with `state` a checkpoint.
   // `meta.fingerprint` must be that of the cells as stored. Returns the file's path.
   std::string write_file(const std::string& name, const CellsView& field, Box subdomain,
