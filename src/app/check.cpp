@@ -3,8 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <set>
-#include <string>
-#include <vector>
 
 #include "app/run.hpp"
 #include "app/session.hpp"
@@ -30,18 +28,15 @@ bool lists_ranks(const CheckOptions& options, int ranks) { return options.ranks_
 std::string estimate_text(const Config& config, const Decomposition& d, Backend backend) {
   const SweepCost cost = estimate(config, d.process_grid(), backend);
   const std::vector<EstimatedGrid> grids = weigh_process_grids(config, d.ranks(), backend);
-  std::string text = fmt::format(
+  const std::string text = fmt::format(
       "  by estimate   {} per sweep of the slowest rank: {} cells, {} copies, {} wire, {} messages",
       human_duration(cost.total()), human_duration(cost.sweep), human_duration(cost.copies),
       human_duration(cost.wire), human_duration(cost.messages));
-  const auto add = [&](const char* what, const EstimatedGrid& other) {
-    text += fmt::format("; {} {}, {}", what, extent_text(other.grid), human_duration(other.cost.total()));
-  };
-  if (!(grids[0].grid == d.process_grid()))
-    add("auto takes", grids[0]);
-  else if (grids.size() > 1)
-    add("next best", grids[1]);
-  return text + "\n";
+  const bool is_best = grids[0].grid == d.process_grid();
+  if (is_best && grids.size() == 1) return text + "\n";
+  const EstimatedGrid& other = grids[is_best ? 1 : 0];
+  return text + fmt::format("; {} {}, {}\n", is_best ? "next best" : "auto takes", extent_text(other.grid),
+                            human_duration(other.cost.total()));
 }
 
 std::string subdomain_lines(const Config& config, const Decomposition& d) {

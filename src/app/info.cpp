@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <vector>
 
 #include "core/text.hpp"
 #include "output/console/console.hpp"

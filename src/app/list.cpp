@@ -8,7 +8,6 @@
 #include "core/text.hpp"
 #include "halo/transport.hpp"
 #include "kernels/histogram.hpp"
-#include "kernels/reduction.hpp"
 #include "output/records/json_value.hpp"
 
 namespace isotherm {

@@ -1,6 +1,5 @@
 #include "app/session.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <deque>
 #include <filesystem>

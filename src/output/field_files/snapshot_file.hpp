@@ -118,8 +118,6 @@ struct SnapshotHeader : FileGrid {  // VTK's origin is half a cell further in
 
 std::string fingerprint_text(std::uint64_t fingerprint);  // "0x0123456789abcdef"
 
-std::uint64_t header_hash(const SnapshotHeader& header);  // of all that a restart reads from it
-
 // Writes the group /isotherm. Collective if the file is; one rank, the `text_writer`, writes the texts.
 void write_snapshot_header(hid_t file, const SnapshotHeader& header, bool text_writer,
                            const std::string& path);

@@ -136,8 +136,7 @@ Hdf5Object open_own_group(hid_t parent, const char* name) {
   return own ? Hdf5Object(H5Gopen2(parent, name, H5P_DEFAULT)) : Hdf5Object();
 }
 
-}  // namespace
-
+// Of all that a restart reads from the header.
 std::uint64_t header_hash(const SnapshotHeader& header) {
   const SnapshotProvenance& from = header.provenance;
   std::string text;
@@ -166,6 +165,8 @@ std::uint64_t header_hash(const SnapshotHeader& header) {
   }
   return hash_of(text);
 }
+
+}  // namespace
 
 std::string fingerprint_text(std::uint64_t fingerprint) { return fmt::format("{:#018x}", fingerprint); }
 
