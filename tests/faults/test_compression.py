@@ -92,16 +92,6 @@ def test_an_error_in_the_middle_of_a_file_is_74(io_shim, tmp_path, ranks, words,
     expect_whole_files(tmp_path / "out")
 
 
-def test_one_changed_bit_is_found(packed, tmp_path):
-    path, spoilt = packed / "deck_00000040.hdf", tmp_path / "spoilt.hdf"
-    with h5py.File(path) as file:
-        chunk = file["temperature"].id.get_chunk_info(1)
-    data = bytearray(path.read_bytes())
-    data[chunk.byte_offset + chunk.size // 2] ^= 1
-    spoilt.write_bytes(data)
-    assert str(spoilt) in ran("info", spoilt, code={65, 74}).stderr
-
-
 def test_without_the_filter_it_is_refused_before_any_work(filter_shim, tmp_path):
     """A level that does not exist is rejected too."""
     preload = {"LD_PRELOAD": str(filter_shim)}

@@ -192,11 +192,6 @@ def test_all_problems_are_said_at_once_from_top_to_bottom(tmp_path):
         "deck.yaml:3:23: output.every_steps", "argument 3: precision"]
 
 
-def test_more_cells_than_int32_are_no_problem_of_the_deck(tmp_path):
-    deck = write_deck(tmp_path, cells("[1300, 1300, 1300]") + "precision: fp32\n")
-    ran("check", deck, cwd=tmp_path, code={0, 71})  # 71: this machine has too little memory for them
-
-
 def test_the_short_deck_is_the_commented_one_without_its_defaults(tmp_path):
     """Both pass `check`, and the short one runs."""
     minimal = ran("init", "--minimal").stdout

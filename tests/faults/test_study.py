@@ -338,6 +338,9 @@ def test_a_count_that_fails_leaves_the_others_and_a_base_that_fails_says_so(tmp_
     done = study(tmp_path, code=9)
     assert done.stderr.startswith("1 of 2 cases failed ")
     assert "weak scaling, compared with none (ranks-1: failed)\n" in done.stdout
+    table = re.findall(r"^ +[12] +17 x 13 x \d+ +(\d) +(.*)$", done.stdout, re.MULTILINE)
+    assert [(runs, *figures.split()[1:3]) for runs, figures in table] == [("0", "-", "-"), ("1", "-", "-")]
+    assert table[0][1].endswith(" ranks-1: failed")
     found = rows(tmp_path / "out")
     assert found["ranks-2"]["cells"] == "17 x 13 x 30" and float(found["ranks-2"]["step_s"]) > 0
     for row in found.values():

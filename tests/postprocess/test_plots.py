@@ -299,16 +299,6 @@ def test_only_the_plane_is_read(tmp_path):
     assert Snapshot(path, 0).plane(2, 1 << 24).shape == (64, 64)
 
 
-@pytest.mark.parametrize("arguments", [["slice", "--all-times"], ["history"],
-                                       ["slice", "--series", "ramp_slice_y3", "--all-times"],
-                                       ["slice", "--series", "ramp_region", "--axis", "x"],
-                                       ["history", "--columns", "min_K,mean_K,max_K,hist_0"]])
-def test_pictures_are_made(ramp, tmp_path, arguments):
-    out = tmp_path / "picture.png"
-    assert main([arguments[0], str(ramp), *arguments[1:], "--out", str(out)]) == 0
-    assert out.stat().st_size > 10000
-
-
 def test_an_unknown_series_is_named_with_those_there_are(ramp, refused):
     code, message = refused("slice", ramp, "--series", "ramp_slice_y4")
     assert code == 2 and message.endswith(" holds no series ramp_slice_y4; it has ramp_region, ramp_slice_y3")

@@ -20,7 +20,7 @@ MACHINE = ["--gpus-per-node", "2", "--intra-bandwidth", "4", "--intra-latency", 
 def study(tmp_path_factory):
     folder = tmp_path_factory.mktemp("weak")
     write_deck(folder, DECK)
-    ran("study", "deck.yaml", cwd=folder)
+    assert "weak scaling of precision fp64, compared with 1 rank\n" in ran("study", "deck.yaml", cwd=folder).stdout
     return folder / "out"
 
 

@@ -12,7 +12,7 @@ from failures import expect_failure
 from isotherm_tools import text
 from isotherm_tools.program import Program, write_text
 from isotherm_tools.study import state
-from isotherm_tools.study.collection import scaling_series, scaling_text
+from isotherm_tools.study.collection import scaling_series
 from isotherm_tools.study.deck import safe_name
 from isotherm_tools.study.runner import SESSIONS, Progress, session_folder
 from isotherm_tools.study.slurm import OWN_TEMPLATE, array_text, fill, read_template
@@ -79,15 +79,6 @@ def test_the_median_run_counts():
     assert series.rows[1]["speedup"] == pytest.approx(9 / 4)
     assert series.speed_of(cases[3])["speedup"] == pytest.approx(9 / 6), "of each beside the median of the base"
     assert series.speed_of(cases[5])["speedup"] is None
-
-
-def test_a_base_without_a_time_is_not_replaced_unasked():
-    cases = [timed(1, None), timed(2, 5)]
-    series, = scaling_series(cases)
-    assert series.rows[1]["speedup"] is None and series.base_text == "none (ranks-1: failed)"
-    head, _, *lines = scaling_text("strong", "precision fp32", series).splitlines()
-    assert head == "strong scaling of precision fp32, compared with none (ranks-1: failed)"
-    assert [line.split()[6:] for line in lines] == [["0", "-", "-", "-", "-", "ranks-1:", "failed"], ["1", "5", "-", "-", "-"]]
 
 
 def test_one_problem_has_one_answer():

@@ -115,10 +115,6 @@ def test_one_answer(tmp_path, seed, method):
     expect_one_answer(tmp_path, random_body(seed, method))
 
 
-def test_a_restart_on_other_ranks_ends_in_the_same_field(tmp_path):
-    expect_the_same_bits_after_a_restart(tmp_path, {**random_body(4, "euler"), "problem": {"steps": 40}}, 17)
-
-
 def test_a_body_whose_mean_is_given(tmp_path):
     """Heat flux in and out, cells of two sizes: linear in each layer, the mean over the volume that of the deck."""
     deck = {

@@ -146,10 +146,6 @@ def test_corrections_leave_a_void_as_it_is(tmp_path, problem):
     assert record["end_state"]["heat"]["relative_balance"] < 1e-8
 
 
-def test_a_restart_of_long_steps_has_the_same_bits(tmp_path):
-    expect_the_same_bits_after_a_restart(tmp_path, shapes({"method": "rkl", "dt": 30, "steps": 20}), 10)
-
-
 def test_a_restart_has_the_same_bits_on_other_ranks(tmp_path):
     expect_the_same_bits_after_a_restart(tmp_path, shapes(METHODS["euler"]), 20)
     found, blocks = field(tmp_path / "out"), field(tmp_path / "out", "deck_coarse")
