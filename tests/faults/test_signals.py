@@ -9,24 +9,11 @@ import time
 
 import pytest
 
-from job import Background, Job
+from job import Background, Job, expect_to_go_on
 from program import kill_all, ran, ranks_of
-from runs import cells, checkpoints, expect_same_answer, expect_whole_files, record, sweep_of
+from runs import cells, checkpoints, expect_whole_files, record, sweep_of
 
 STOPPED = re.compile(r"stopped by (.+) at sweep (\d+); resume with: isotherm run deck\.yaml.* --restart out\n")
-
-
-def expect_to_go_on(folder, words=(), ranks=0):
-    """Resumes from the only checkpoint of the job in `folder`, to the same end as without a stop."""
-    before = record(folder / "out")
-    last = before["continuation"]["newest_checkpoint"]
-    end = [f"problem.steps={sweep_of(last) + 7}", *words]
-    ran("run", "deck.yaml", "output.directory=out", *end, "--restart", "latest", ranks=ranks, cwd=folder)
-    assert record(folder / "out")["continuation"]["restarted_from"] == {
-        "file": f"out/{last}", "sweep": sweep_of(last), "earlier_wall_s": before["phases_s"]["total"]["max"],
-        "earlier_sweeps": before["performance"]["sweeps"]}
-    ran("run", "deck.yaml", "output.directory=whole", *end, cwd=folder)
-    expect_same_answer(folder / "whole", folder / "out")
 
 
 def started(folder, *words, ranks=0, **environment):

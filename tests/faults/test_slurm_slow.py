@@ -6,7 +6,7 @@ import time
 import pytest
 
 from documentation import TOP, blocks
-from job import ENDLESS, wait_until
+from job import ENDLESS, expect_to_go_on, wait_until
 from program import ran, write_deck
 from runs import checkpoints, expect_same_answer, record, sweep_of
 from slurm import slurm  # noqa: F401  (a fixture)
@@ -60,16 +60,6 @@ class Submitted:
     def limit(self, slurm, minutes):
         slurm.ask("scontrol", "update", f"JobId={self.number}", f"TimeLimit={minutes}")
 
-    def newest(self):
-        return sweep_of(checkpoints(self.out)[-1])
-
-    def expect_to_go_on(self):
-        """Resumes from the newest checkpoint, with the bits of an uninterrupted run."""
-        end = f"problem.steps={self.newest() + 7}"
-        for words in (["output.directory=out", "--restart", "latest"], ["output.directory=whole"]):
-            ran("run", "deck.yaml", end, *words, cwd=self.folder)
-        expect_same_answer(self.folder / "whole", self.out)
-
 
 @pytest.fixture(scope="module")
 def jobs(slurm, halo_shim, tmp_path_factory):
@@ -91,14 +81,14 @@ def test_scancel(slurm, jobs):
     slurm.wait(job.number)
     written = record(job.out)
     assert (written["exit_code"], written["continuation"]["stopped_by"]) == (75, "SIGTERM")
-    job.expect_to_go_on()
+    expect_to_go_on(job.folder)
 
 
 def expect_to_end_as_if_never_stopped(slurm, job, codes):
     """Once it has a checkpoint, the test sets its end."""
     job.wait_for("latest")
     job.limit(slurm, 5)
-    end = job.newest() + 500
+    end = sweep_of(checkpoints(job.out)[-1]) + 500
     (job.folder / "end").write_text(f"{end}\n")
     slurm.wait(job.number)
     assert job.code() == codes and "resuming from out/deck_" in job.said(), job.said()
@@ -133,4 +123,4 @@ def test_the_time_limit(slurm, jobs):
     slurm.wait(job.number)
     assert record(job.out)["exit_code"] == 75
     assert record(job.out)["continuation"]["stopped_by"] == "SIGTERM"
-    job.expect_to_go_on()
+    expect_to_go_on(job.folder)

@@ -19,22 +19,17 @@ LONG = BASE.replace("diagnostics: 2", "diagnostics: 1000, slices: [{axis: z, cel
 CASES = "  list: [{name: short}, {name: long, problem.steps: 200000}, {name: after, precision: fp32}]\n"
 
 
-class Study(Background):
-    def __init__(self, folder, *words):
-        self.folder = folder
-        super().__init__(folder, "study", "deck.yaml", *words)
-
-    def wait_for(self, *path):
-        """Waits until a case has written this file."""
-        self.wait_until((self.folder / "out").joinpath(*path).exists, f"no {path}")
+def started_study(folder, name, *words):
+    """A study one of whose cases has written this file."""
+    job = Background(folder, "study", "deck.yaml", *words)
+    job.wait_for(name)
+    return job
 
 
 def sweeping(folder):
     """A study whose second case is sweeping."""
     write_study(folder, CASES, LONG)
-    job = Study(folder)
-    job.wait_for("long", SWEEPS)
-    return job
+    return started_study(folder, f"long/{SWEEPS}")
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +108,7 @@ while kill -0 $! 2> /dev/null; do wait $!; code=$?; done
 exit $code
 """)
     write_study(tmp_path, f"  list: [{{name: long, problem.steps: 4000000, ranks: 2}}]\n  launcher: {launcher} {LAUNCHER}\n", LONG)
-    job = Study(tmp_path)
-    job.wait_for("long", SWEEPS)
+    job = started_study(tmp_path, f"long/{SWEEPS}")
     job.process.send_signal(signal.SIGINT)
     code, _, err = job.end()
     assert code == 75, err
@@ -126,8 +120,7 @@ def test_a_second_signal_leaves_at_once(tmp_path):
     """A case that does not stop neither delays the study's end nor outlives the study."""
     launcher = write_script(tmp_path / "deaf.sh", "#!/bin/sh\ntrap '' INT USR1\n: > out/deaf/began\nexec sleep 10000\n")
     write_study(tmp_path, f"  list: [{{name: deaf, ranks: 2}}]\n  launcher: {launcher} {{ranks}}\n")
-    job = Study(tmp_path)
-    job.wait_for("deaf", "began")
+    job = started_study(tmp_path, "deaf/began")
     case, = [pid for pid in family_of(job.process.pid) if pid != job.process.pid]
     job.process.send_signal(signal.SIGINT)
     said = next(line for line in iter(job.process.stdout.readline, "") if "SIGINT" in line)
@@ -147,8 +140,7 @@ def test_a_retry_that_is_stopped_before_its_run_began_is_resumed_as_a_retry(tmp_
     write_study(tmp_path, "  list: [{name: grows, ranks: 2, problem.dt: 10, problem.allow_unstable: true, problem.steps: 20000}]\n"
                           f"  launcher: {LAUNCHER}\n")
     ran("study", "deck.yaml", cwd=tmp_path, code=76)
-    job = Study(tmp_path, f"study.launcher={launcher} {{ranks}}", "--retry")
-    job.wait_for("grows", "began")
+    job = started_study(tmp_path, "grows/began", f"study.launcher={launcher} {{ranks}}", "--retry")
     job.process.send_signal(signal.SIGTERM)
     code, out, err = job.end()
     assert code == 75 and err.endswith(" --retry\n") and "grows: stopped before it began" in out and "failed (" not in out, out + err
