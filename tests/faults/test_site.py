@@ -5,14 +5,14 @@ import importlib.util
 import json
 import re
 import shutil
-import subprocess
 
 import jsonschema
 import pytest
 import yaml
 
 from documentation import TOP, blocks, name_of, pages
-from program import isotherm
+from program import finished, isotherm
+from test_schema import Yaml12
 
 SPECIFICATION = importlib.util.spec_from_file_location("generate", TOP / "docs" / "generate.py")
 generate = importlib.util.module_from_spec(SPECIFICATION)
@@ -33,8 +33,7 @@ def properties(schema):
 def test_the_site_is_built_without_a_warning(tmp_path):
     if not shutil.which("mkdocs"):
         pytest.skip("mkdocs is not installed (Debian, Ubuntu: apt install mkdocs-material)")
-    done = subprocess.run(["mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path / "site"], cwd=TOP, capture_output=True,
-                          text=True, check=False)
+    done = finished(["mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path / "site"], cwd=TOP)
     if "Unrecognised theme name: 'material'" in done.stderr:
         pytest.skip("mkdocs has no theme material (Debian, Ubuntu: apt install mkdocs-material)")
     assert done.returncode == 0, done.stderr
@@ -70,8 +69,7 @@ def test_bash_completes(tmp_path, typed, words):
     (tmp_path / "isotherm.bash").write_text(generate.completion(generate.commands()), encoding="utf-8")
     typed = typed.split()
     script = f"source isotherm.bash; COMP_WORDS=({' '.join(typed)}) COMP_CWORD={len(typed) - 1}; _isotherm; echo ${{COMPREPLY[*]}}"
-    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()) == words
+    assert set(finished(["bash", "-c", script], 0, cwd=tmp_path).stdout.split()) == words
 
 
 PIECES = [(page, text) for page in pages("docs/guide", "docs/theory") for text in blocks(page, "yaml")]
@@ -85,18 +83,9 @@ def schema_of_pieces():
     return {key: value for key, value in whole.items() if key not in ("required", "anyOf", "allOf", "oneOf")}
 
 
-def with_numbers(node):
-    """1e-3 is a number to YAML 1.2, and to the program."""
-    if isinstance(node, dict):
-        return {str(key): with_numbers(each) for key, each in node.items()}
-    if isinstance(node, list):
-        return [with_numbers(each) for each in node]
-    return float(node) if isinstance(node, str) and re.fullmatch(r"-?[\d.]+e-?\d+", node) else node
-
-
 @pytest.mark.parametrize("page, text", PIECES, ids=lambda each: name_of(each) if hasattr(each, "parts") else "")
 def test_pieces_of_decks_have_the_keys_of_decks(page, text):
-    jsonschema.validate(with_numbers(yaml.safe_load(text)), schema_of_pieces())
+    jsonschema.validate(yaml.load(text, Yaml12), schema_of_pieces())
 
 
 def test_links_become_those_of_the_site():

@@ -5,13 +5,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from documentation import TOP
+from program import finished, write_script
 
 # A folder may include itself and earlier ones; solver and output do not include each other.
 ORDER = "core < kernels < config < grid < physics < halo < solver output < tune < app"
@@ -143,9 +143,8 @@ def test_sources_keep_the_rule(rule):
 
 def function_lengths(paths):
     """(lines, path, name) of every function, as universal-ctags finds them."""
-    found = subprocess.run(["ctags", "--options=NONE", "-L", "-", "--languages=C++", "--map-C++=+.cu", "--kinds-C++=f",
-                            "--fields=+ne", "--output-format=json", "-f", "-"],
-                           input="\n".join(map(str, paths)), capture_output=True, text=True, check=True, cwd=TOP).stdout
+    found = finished(["ctags", "--options=NONE", "-L", "-", "--languages=C++", "--map-C++=+.cu", "--kinds-C++=f", "--fields=+ne",
+                      "--output-format=json", "-f", "-"], 0, input="\n".join(map(str, paths)), cwd=TOP).stdout
     tags = map(json.loads, found.splitlines())
     return [(tag["end"] - tag["line"] + 1, tag["path"], tag["name"]) for tag in tags if "end" in tag]
 
@@ -222,8 +221,8 @@ def test_rule_refuses(rule, path, text):
 @pytest.mark.parametrize("launch", ["(*copy)<<<1, 2>>>(a);", "copy<<<1, 2>>>;", "copy<<<[] { return 1; }(), 2>>>(a);"])
 def test_what_is_no_plain_launch_is_refused(tmp_path, launch):
     (tmp_path / "kernel.cu").write_text(f"int a[] = {{1}};\n{launch}\n")
-    done = subprocess.run(["cmake", "-D", f"SOURCE={tmp_path}/kernel.cu", "-D", f"RESULT={tmp_path}/kernel.cpp", "-P",
-                           TOP / "tests/emulation/TranslateLaunches.cmake"], capture_output=True, text=True, check=False)
+    done = finished(["cmake", "-D", f"SOURCE={tmp_path}/kernel.cu", "-D", f"RESULT={tmp_path}/kernel.cpp", "-P",
+                     TOP / "tests/emulation/TranslateLaunches.cmake"])
     assert f"{tmp_path}/kernel.cu:2: the emulation of CUDA understands" in " ".join(done.stderr.split())
 
 
@@ -284,10 +283,8 @@ def test_gtest_programs_that_skip_all(tmp_path, passed, skipped, failed, code):
     output = f"[  PASSED  ] {passed} test{'' if passed == 1 else 's'}.\n"
     output += f"[  SKIPPED ] {skipped} tests, listed below:\n[  SKIPPED ] A.b\n" if skipped else ""
     output += f"[  FAILED  ] {failed} test, listed below:\n[  FAILED  ] A.c\n" if failed else ""
-    program = tmp_path / "program"
-    program.write_text(f"#!/bin/bash\ncat <<'END'\n{output}END\nexit {1 if failed else 0}\n")
-    program.chmod(0o755)
-    result = subprocess.run([TOP / "tests/support/run_gtest.sh", program], capture_output=True, text=True, check=False)
+    program = write_script(tmp_path / "program", f"#!/bin/bash\ncat <<'END'\n{output}END\nexit {1 if failed else 0}\n")
+    result = finished([TOP / "tests/support/run_gtest.sh", program])
     assert (result.returncode, result.stdout) == (code, output)
 
 
@@ -300,6 +297,5 @@ SKIPS = "def test_b(): pytest.skip('no')\n"
     ("", 5)])  # a file without tests is an error
 def test_pytest_files_that_skip_all(tmp_path, cases, code):
     (tmp_path / "test_it.py").write_text(f"import pytest\n{cases}\n")
-    result = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "all_skipped", "test_it.py"],
-                            cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(TOP / "tests/support")}, capture_output=True, check=False)
-    assert result.returncode == code
+    finished([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "all_skipped", "test_it.py"], code, cwd=tmp_path,
+             env={**os.environ, "PYTHONPATH": str(TOP / "tests/support")})
