@@ -63,8 +63,6 @@ TEST(ConfigReader, NamesUnknownKeysAndWhatWasMeant) {
 
 TEST(ConfigReader, ChecksNumbers) {
   const std::string at = "deck.yaml:2:10: grid.cells: ";
-  expect_problem(base + "  end_time: 1\n",
-                 "deck.yaml:10:3: problem.end_time: does not go with steps (on line 9); keep one");
   expect_problem(with_cells("'8'"), at + "'8' in quotes is text, not a number; write a whole number");
   expect_problem(with_cells("[8, 8]"), at + "has 2 entries, not three; write a whole number");
   expect_problem(with_cells("{x: 8}"), at + "a map stands where three are wanted; write a whole number");
@@ -130,8 +128,6 @@ TEST(ConfigOverrides, AreCheckedLikeTheDeck) {
   EXPECT_EQ(say({"problem.steps.x=3"}).first,
             "argument 1: problem.steps.x: '10' stands there, not a map; override it as a whole");
   EXPECT_EQ(say({"a..b=3"}).second, ExitCode::command_line);
-  EXPECT_EQ(say({"grid.cells.1=21", "grid.cells=20"}).first,
-            "argument 2: grid.cells: replaces grid.cells.1 of argument 1; keep one");
 }
 
 TEST(ConfigOverrides, ReplaceAddAndAppend) {

@@ -91,13 +91,6 @@ TEST(HostThreads, RanksShareTheCoresThatTheyMayUse) {
   }
 }
 
-TEST(HostThreads, ThisHostHasCores) {
-  const HostCores found = find_host_cores();
-  EXPECT_GE(found.online, 1);
-  EXPECT_FALSE(found.mask.empty());
-  EXPECT_TRUE(!found.quota || *found.quota > 0);
-}
-
 namespace fs = std::filesystem;
 using Folders = std::vector<fs::path>;
 
