@@ -73,22 +73,18 @@ Field<T> random_field(Device& host, Int3 extent, int ghosts, std::uint64_t seed)
   return field;
 }
 
+// A copy of a field of `device` or of the host, in the memory of `to`.
 template <class T>
-Field<T> to_device(Device& device, const Field<T>& host) {
-  const FieldView<const T> view = host.view();
-  Field<T> copy(device, view.extent, view.ghosts);
-  device.copy(copy.data(), host.data(), host.bytes(), {});
-  device.synchronize(Stream{});
-  return copy;
-}
-
-template <class T>
-Field<T> to_host(Device& device, Device& host, const Field<T>& field) {
+Field<T> copied(Device& device, Device& to, const Field<T>& field) {
   const FieldView<const T> view = field.view();
-  Field<T> copy(host, view.extent, view.ghosts);
+  Field<T> copy(to, view.extent, view.ghosts);
   device.copy(copy.data(), field.data(), field.bytes(), {});
   device.synchronize(Stream{});
   return copy;
+}
+template <class T>
+Field<T> to_device(Device& device, const Field<T>& host) {
+  return copied(device, device, host);
 }
 
 template <class T>
@@ -129,7 +125,7 @@ void expect_same(FieldView<const T> expected, FieldView<const T> found) {
 template <class T>
 void expect_same_there(Device& device, const Field<T>& expected, const Field<T>& there) {
   const auto host = make_host_device(device.row_alignment());
-  const Field<T> found = to_host(device, *host, there);
+  const Field<T> found = copied(device, *host, there);
   expect_same<T>(expected.view(), found.view());
 }
 

@@ -270,7 +270,7 @@ class PeerCopyCuda : public CudaTest {
     for (const Boxes& b : boxes)
       for_each_cell(b.from.extent(),
                     [&](Int3 c) { to_host.view()(b.to + c) = from_host.view()(b.from.lo + c); });
-    const Field<T> result = test::to_host(*device, *host, to);
+    const Field<T> result = copied(*device, *host, to);
     EXPECT_EQ(std::memcmp(result.data(), to_host.data(), result.bytes()), 0)
         << from_extent.x << " cells along x";
   }

@@ -329,7 +329,7 @@ TEST_P(SemicoarseningOf, TakesSeveralSweepsAtOnce) {
         }
         kernels.sweep(sweeps, {});
         for (const std::size_t i : {0, 1})
-          expect_same_there(*device_, to_host(*device_, *host_, one_by_one[i]), at_once[i]);
+          expect_same_there(*device_, copied(*device_, *host_, one_by_one[i]), at_once[i]);
       }
     }
   });

@@ -70,11 +70,15 @@ SolverKernels<T> rows_with_graphs(const Config& config, const Device& device) {
   return kernels;
 }
 
-// A solver with the deck's kernels. Its halo exchanges keep a reference to `communicator`.
+// A solver with the deck's kernels. Its halo exchanges keep a reference to `communicator`. `graph`: sweeps
+// are queued as graphs, if exchanges can be.
 template <class T>
 Solver<T> solver_of(const Config& config, const Decomposition& decomposition,
-                    const Communicator& communicator, Device& device) {
-  return {config, decomposition, communicator, device, choose_kernels<T>(config, device.backend())};
+                    const Communicator& communicator, Device& device, bool graph = false,
+                    bool time_halos = false) {
+  SolverKernels<T> kernels = choose_kernels<T>(config, device.backend());
+  kernels.graph = kernels.graph || graph;
+  return {config, decomposition, communicator, device, kernels, time_halos};
 }
 
 // The reference for all other configurations: one rank on the host, plain loops, single sweeps.

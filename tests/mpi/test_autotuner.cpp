@@ -281,11 +281,10 @@ void check(Config config, Device& device) {
   for (const char* reduction : {"fused", "warp_shuffle"}) {
     SCOPED_TRACE(reduction);
     config.solver.reduction = reduction;
-    SolverKernels<T> kernels = choose_kernels<T>(config, device.backend());
     std::vector<std::vector<SolverAnswer>> found;
     for (const bool graph : {false, true}) {
-      kernels.graph = graph;
-      Solver<T> solver(config, blocks_of(config, {1, 1, 1}), Communicator::self(), device, kernels);
+      Solver<T> solver =
+          solver_of<T>(config, blocks_of(config, {1, 1, 1}), Communicator::self(), device, graph);
       EXPECT_EQ(solver.plan().graph, graph);
       found.push_back(answers_of_a_run(solver));
     }
@@ -329,10 +328,8 @@ TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
           config.parallel.transport = transport;
           config.parallel.overlap = overlap;
           config.solver.halo_width = halo_width;
-          SolverKernels<double> kernels = choose_kernels<double>(config, device().backend());
-          kernels.graph = true;
-          Solver<double> solver(config, decomposition, world(), device(), kernels,
-                                transport != "auto" && halo_width == 1);
+          Solver<double> solver = solver_of<double>(config, decomposition, world(), device(), true,
+                                                    transport != "auto" && halo_width == 1);
           if (transport != "auto") {
             EXPECT_EQ(solver.plan().graph, recorded);
           }
@@ -358,9 +355,7 @@ TEST_P(SweepGraph, ThatADeckInsistsOnIsRejectedWhereHalosNeedTheHost) {
 TEST_P(SweepGraph, IsNotRecordedWhereValuesVary) {
   Config config = decks::every_wall({9, 10, 13});
   ASSERT_TRUE(values_vary_by_sweep(config));
-  SolverKernels<double> kernels = choose_kernels<double>(config, device().backend());
-  kernels.graph = true;
-  Solver<double> solver(config, even_blocks(config), world(), device(), kernels);
+  Solver<double> solver = solver_of<double>(config, even_blocks(config), world(), device(), true);
   EXPECT_FALSE(solver.plan().graph);
   EXPECT_EQ(answers_of_a_run(solver), answers_of_a_run(*PlainSolver<double>(config)));
   config.solver.cuda_graph = GraphChoice::on;
@@ -406,9 +401,7 @@ class FaceStoresTest : public BackendTest {
     const std::vector<SolverAnswer> expected = answers_in_turns(*PlainSolver<T>(config), graph);
     config = with_face_stores(config);
     config.solver.reduction = graph ? "warp_shuffle" : "fused";  // a sweep with a norm stores no faces
-    SolverKernels<T> kernels = choose_kernels<T>(config, device().backend());
-    kernels.graph = graph;
-    Solver<T> solver(config, blocks_of(config, parts), world(), device(), kernels, true);
+    Solver<T> solver = solver_of<T>(config, blocks_of(config, parts), world(), device(), graph, true);
     EXPECT_EQ(solver.plan().overlap, Overlap::in_kernel);
     EXPECT_EQ(answers_in_turns(solver, graph), expected);
   }
@@ -468,9 +461,8 @@ TEST_P(FaceStoresTest, KeepTheirBitsWhilePhasesAreTimed) {
   for (const char* reduction : {"warp_shuffle", "fused"}) {
     SCOPED_TRACE(reduction);
     config.solver.reduction = reduction;
-    SolverKernels<double> kernels = choose_kernels<double>(config, device().backend());
-    kernels.graph = true;
-    Solver<double> solver(config, blocks_of(config, {1, world().size(), 1}), world(), device(), kernels);
+    Solver<double> solver =
+        solver_of<double>(config, blocks_of(config, {1, world().size(), 1}), world(), device(), true);
     solver.time_phases();
     EXPECT_FALSE(solver.plan().graph);
     EXPECT_EQ(answers_in_turns(solver), expected);
@@ -600,9 +592,8 @@ TEST_P(HidingOfHalos, IsMeasuredWithoutATrace) {
       SCOPED_TRACE(fmt::format("depth {}, overlap {}", halo_width, overlap == Overlap::on ? "on" : "off"));
       config.solver.halo_width = halo_width;
       config.parallel.overlap = overlap;
-      const SolverKernels<double> kernels = choose_kernels<double>(config, device().backend());
-      Solver<double> plain(config, even_blocks(config), world(), device(), kernels),
-          timed(config, even_blocks(config), world(), device(), kernels, true);
+      Solver<double> plain = solver_of<double>(config, even_blocks(config), world(), device()),
+                     timed = solver_of<double>(config, even_blocks(config), world(), device(), false, true);
       std::optional<HaloCost> cost;
       if (world().size() > 1) cost = timed.measure_halo_cost();
       EXPECT_EQ(answers(timed, {5}), answers(plain, {5}));

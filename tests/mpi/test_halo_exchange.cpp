@@ -63,9 +63,7 @@ struct GhostOracle {
     return p;
   }
 
-  double index(Int3 cell) const {
-    return static_cast<double>(cell.x + cells.x * (cell.y + cells.y * cell.z));
-  }
+  double index(Int3 cell) const { return static_cast<double>(index_of(cell, cells)); }
   static double boundary_a(Face boundary) {
     return boundary == Face::z_min ? -1.0 : 0.5 * static_cast<int>(boundary);
   }
@@ -181,9 +179,7 @@ class Exchanged {
     fill(exchange);
     start(exchange);
     fill_boundaries(exchange, subdomain());
-    expect_cells(exchange, [&](Int3 c) {
-      return interior_.contains(c) || has_neighbour(c, [&](Int3 next) { return interior_.contains(next); });
-    });
+    expect_cells(exchange, [&](Int3 c) { return is_next_to_interior(c); });
     finish(exchange);
     device_.synchronize(compute_);
   }
@@ -192,11 +188,10 @@ class Exchanged {
   Stream compute() const { return compute_; }
 
  private:
-  template <class What>
-  static bool has_neighbour(Int3 c, What what) {
+  bool is_next_to_interior(Int3 c) const {
     for (const Direction& d : face_directions())
-      if (what(c + Int3{d[0], d[1], d[2]})) return true;
-    return false;
+      if (interior_.contains(c + Int3{d[0], d[1], d[2]})) return true;
+    return interior_.contains(c);
   }
   static double shift(int exchange) { return 1000.0 * exchange; }
   Field<T>& field(int exchange) { return fields_[static_cast<std::size_t>(exchange) % fields_.size()]; }

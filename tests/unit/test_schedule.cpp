@@ -221,11 +221,7 @@ GhostSides sides_of(int code) {
   return sides;
 }
 
-bool within(Box inner, Box outer) {
-  for (int axis = 0; axis < 3; ++axis)
-    if (inner.lo[axis] < outer.lo[axis] || inner.hi[axis] > outer.hi[axis]) return false;
-  return true;
-}
+bool within(Box inner, Box outer) { return inner.within(outer) == inner; }
 
 // `box`, limited to one layer beyond each boundary: the boundary rule fills that layer for any swept region.
 Box with_boundaries(Box box, Int3 extent, const GhostSides& sides) {
