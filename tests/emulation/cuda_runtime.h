@@ -161,10 +161,9 @@ T atomicMax(T* at, std::type_identity_t<T> value) {
 using std::max;
 using std::min;
 
-// The runtime's typed forms.
 template <class T>
-cudaError_t cudaMallocManaged(T** pointer, std::size_t bytes, unsigned flags = cudaMemAttachGlobal) {
-  return cudaMallocManaged(reinterpret_cast<void**>(pointer), bytes, flags);
+cudaError_t cudaMallocManaged(T** pointer, std::size_t bytes) {
+  return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
 }
 
 struct cudaLaunchConfig_t {

@@ -65,7 +65,7 @@ struct cudaFuncAttributes {
 #define CUDART_VERSION 13000
 inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDefault = 0,
                           cudaEventDisableTiming = 2;
-inline constexpr unsigned cudaMemAttachGlobal = 1, cudaIpcMemLazyEnablePeerAccess = 1;
+inline constexpr unsigned cudaIpcMemLazyEnablePeerAccess = 1;
 
 struct cudaIpcMemHandle_t {
   char reserved[64];
@@ -105,7 +105,6 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes);
 cudaError_t cudaFree(void* pointer);
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes);
-cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes, unsigned flags = cudaMemAttachGlobal);
 cudaError_t cudaFreeHost(void* pointer);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream);

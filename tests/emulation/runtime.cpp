@@ -434,9 +434,6 @@ cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
   pinned[*pointer] = mapping;
   return cudaSuccess;
 }
-cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes, unsigned) {
-  return cudaMalloc(pointer, bytes);
-}
 cudaError_t cudaFreeHost(void* pointer) {
   if (emulation::is_capturing()) return result(cudaErrorStreamCaptureUnsupported);
   emulation::finish();

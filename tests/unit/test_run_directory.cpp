@@ -278,7 +278,6 @@ TEST(ReserveSpace, WhereTheFileSystemCannotReserveItIsAnEstimate) {
 }
 
 TEST(SafeFile, AFullDiskIsIoAndKeepsTheOldFile) {
-  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "file", "old");
   ASSERT_EQ(::symlink("/dev/full", (folder / "file.part").c_str()), 0);
