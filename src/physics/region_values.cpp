@@ -357,7 +357,7 @@ std::vector<std::string> shape_warnings(const Config& config) {
     if (inside <= 1e-9)
       throw deck_error(config, key, "lies outside the domain ({}, {}, {}); move it inside, or remove it",
                        box_text(config, 0), box_text(config, 1), box_text(config, 2));
-    const double in_body = inside * (has_voids && has_power(source) ? share_in_body(config, source) : 1);
+    const double in_body = inside * (has_power(source) ? share_in_body(config, source) : 1);
     if (in_body <= 1e-9)
       throw deck_error(config, key,
                        "lies in a void, which takes no heat; move it into the body, or remove it");
@@ -381,12 +381,10 @@ std::string replaced_heat_text(const Config& config, const HeatTotals& found) {
   const std::vector<RegionValue> sources = all_sources(config);
   if (!std::ranges::all_of(sources, [](const RegionValue& source) { return source.power.has_value(); }))
     return {};  // values are densities, which a deck may well replace in part
-  const bool has_voids = has_void(material_classes(config));
   const HeatTotals varying = product_totals(config);
   double given = varying.net, gross = varying.gross;
   for (const RegionValue& source : constant_sources(config)) {
-    const double in_body =
-        Coverage(config, source).inside() * (has_voids ? share_in_body(config, source) : 1);
+    const double in_body = Coverage(config, source).inside() * share_in_body(config, source);
     given += in_body * (*source.power)(0, 0, 0);
     gross += in_body * std::abs((*source.power)(0, 0, 0));
   }
@@ -407,7 +405,9 @@ HeatTotals sum_regions(const RegionValues& values, Box subdomain) {
     totals = totals + values.apply(1.0, plane, dense_view(cells.data(), plane.extent()));
   return totals;
 }
+
 double share_in_body(const Config& config, const RegionValue& source) {
+  if (!has_void(material_classes(config))) return 1;
   const GridAxes axes(config);
   if (source.shape == Shape::double_ellipsoid) {
     const PlacedSource placed = placed_source(config, source, 0);
@@ -416,9 +416,7 @@ double share_in_body(const Config& config, const RegionValue& source) {
     auto is_void = voids.begin();
     for_each_cell(placed.cells, [&](Int3 cell) {
       double share = *is_void++ == 0 ? 1 : 0;
-      for (int axis = 0; axis < 3; ++axis)
-        share *= share_below(placed.axis[axis], axes[axis].edge(cell[axis] + 1)) -
-                 share_below(placed.axis[axis], axes[axis].edge(cell[axis]));
+      for (int axis = 0; axis < 3; ++axis) share *= share_of_cell(placed, axes, axis, cell[axis]);
       sum += share;
     });
     return sum / placed.inside;

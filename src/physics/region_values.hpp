@@ -67,7 +67,7 @@ HeatTotals sum_sources(const Config& config, Box subdomain);
 HeatTotals source_totals(const Config& config);
 // A warning where sources with a power replace each other in part; else empty. `found`: source_totals().
 std::string replaced_heat_text(const Config& config, const HeatTotals& found);
-// The share of a source's heat in the domain that is outside voids, at t = 0. The body must have voids.
+// The share of a source's heat in the domain that is outside voids, at t = 0.
 double share_in_body(const Config& config, const RegionValue& source);
 inline HeatTotals in_watts(const Config& config, const HeatTotals& over_cells) {
   const double volume = cell_volume(config);

@@ -34,17 +34,15 @@ SourceProfile bell(double centre, double below, double above, double share_below
 }
 
 // Goldak's lengths are sqrt(6) standard deviations; the heat lies on one side of the surface at the centre.
-std::array<SourceProfile, 3> double_ellipsoid(const RegionValue& s, const Vector3& centre) {
+void set_double_ellipsoid(const RegionValue& s, const Vector3& centre, SourceProfile (&axis)[3]) {
   const double sqrt6 = std::sqrt(6.0);
   const auto is_reversed = [](AxisDirection d) { return static_cast<int>(d) % 2 == 1; };
-  std::array<SourceProfile, 3> axis;
   for (int a = 0; a < 3; ++a) axis[a] = bell(centre[a], s.half_width / sqrt6, s.half_width / sqrt6);
   const double front = s.front_share.value_or(s.front / (s.front + s.rear));
   const int along = axis_of(s.travel), deep = axis_of(s.into);
   axis[along] = is_reversed(s.travel) ? bell(centre[along], s.front / sqrt6, s.rear / sqrt6, front)
                                       : bell(centre[along], s.rear / sqrt6, s.front / sqrt6, 1 - front);
   axis[deep] = bell(centre[deep], s.depth / sqrt6, s.depth / sqrt6, is_reversed(s.into) ? 1 : 0);
-  return axis;
 }
 
 // The interval in which a profile has heat, m.
@@ -116,7 +114,7 @@ PlacedSource placed_source(const Config& config, const RegionValue& source, doub
   const Places at = places_at(config, source, t);
   placed.power = power_at(config, source, at, t);
   const GridAxes cell(config);
-  if (source.shape == Shape::double_ellipsoid) placed.axis = double_ellipsoid(source, at.centre);
+  if (source.shape == Shape::double_ellipsoid) set_double_ellipsoid(source, at.centre, placed.axis);
   for (int a = 0; a < 3; ++a) {
     const double low = cell[a].edge(0), high = cell[a].edge(config.grid.cells[a]);
     SourceProfile& along = placed.axis[a];
@@ -133,6 +131,11 @@ PlacedSource placed_source(const Config& config, const RegionValue& source, doub
   return placed;
 }
 
+double share_of_cell(const PlacedSource& source, const GridAxes& axes, int axis, Index cell) {
+  return share_below(source.axis[axis], axes[axis].edge(cell + 1)) -
+         share_below(source.axis[axis], axes[axis].edge(cell));
+}
+
 // m: a box around all cells that a source reaches during the run, along an axis.
 static std::pair<double, double> bounds(const Config& config, const RegionValue& source, int axis) {
   const GridAxis along(config, axis);
@@ -147,7 +150,7 @@ static std::pair<double, double> bounds(const Config& config, const RegionValue&
     return domain;
   std::pair all(domain.second, domain.first);
   for (const double t : source.moves() ? step_starts(config, 16) : std::vector{0.0}) {
-    const auto [low, high] = reach(placed_source(config, source, t).axis[static_cast<std::size_t>(axis)]);
+    const auto [low, high] = reach(placed_source(config, source, t).axis[axis]);
     all = {std::min(all.first, low), std::max(all.second, high)};
   }
   return all;
@@ -222,9 +225,7 @@ static Index heated_cells(const Config& config, const PlacedSource& placed) {
   for (int a = 0; a < 3; ++a) {
     Index along = 0;
     for (Index i = placed.cells.lo[a]; i < placed.cells.hi[a]; ++i)
-      along +=
-          share_below(placed.axis[a], axes[a].edge(i + 1)) - share_below(placed.axis[a], axes[a].edge(i)) >
-          1e-12;
+      along += share_of_cell(placed, axes, a, i) > 1e-12;
     cells *= along;
   }
   return cells;
@@ -232,12 +233,12 @@ static Index heated_cells(const Config& config, const PlacedSource& placed) {
 
 HeatTotals product_totals(const Config& config) {
   // In a transient problem sources may move, and the share in voids is not known.
-  const bool has_voids = config.problem.kind == ProblemKind::steady && has_void(material_classes(config));
+  const bool is_steady = config.problem.kind == ProblemKind::steady;
   HeatTotals totals;
   for (const RegionValue& source : varying_sources(config)) {
     if (is_formula(source)) continue;
     const PlacedSource placed = placed_source(config, source, 0);
-    const double in_body = has_voids ? share_in_body(config, source) : 1,
+    const double in_body = is_steady ? share_in_body(config, source) : 1,
                  power = placed.power * placed.inside * in_body;
     totals = totals + HeatTotals{power, std::abs(power), heated_cells(config, placed)};
   }

@@ -24,14 +24,15 @@
 
 namespace isotherm {
 
-// An entry that is no formula, at a time (s): profiles by axis, power in W, the share within the domain.
-struct PlacedSource {
-  std::array<SourceProfile, 3> axis;
+// An entry that is no formula, at a time (s), without its strength: `power` in W, the share `inside` the
+// domain.
+struct PlacedSource : SourceProduct {
   double power = 0, inside = 1;
-  Box cells;  // global: those that it reaches
 };
 // Throws Error(deck) if its power or place is not finite at t, or if a box is empty.
 PlacedSource placed_source(const Config& config, const RegionValue& source, double t);
+// The share of its heat in a cell with this index along an axis.
+double share_of_cell(const PlacedSource& source, const GridAxes& axes, int axis, Index cell);
 // Does a cell perhaps have heat of both, at any time? By the boxes around them.
 bool can_overlap(const Config& config, const RegionValue& one, const RegionValue& other);
 // Throws Error(deck) if a value that depends on time alone is not sound at one of these times, s.
@@ -97,8 +98,8 @@ class VaryingSources {
     for (FormulaSource& formula : formulas_) {
       T* const values = formula.values.template as<T>();
       formula.at_points.evaluate(block, std::array{t}, {values, n.x, n.x * n.y, n.product()}, stream);
-      const FieldView<T> added{values, n.x, n.x * n.y, n, 0};
-      FieldAlgebra<T>::on(device_.backend()).combine({field, added, block, 1, 1, 0, 1}, stream);
+      FieldAlgebra<T>::on(device_.backend())
+          .combine({field, dense_view(values, n), block, 1, 1, 0, 1}, stream);
     }
   }
   // Throws Error(deck) if one of the values of formulas computed so far is not finite.
@@ -153,10 +154,8 @@ class VaryingSources {
         sum.constant = field;
         sum.count = 0;
       }
-      SourceProduct& product = sum.products[sum.count++];
-      std::ranges::copy(placed.axis, product.axis);
+      SourceProduct& product = sum.products[sum.count++] = placed;
       product.strength = placed.power * scale_;
-      product.cells = placed.cells;
     }
     return sum;
   }
