@@ -33,8 +33,6 @@
 #include "physics/exact.hpp"
 #include "physics/probe.hpp"
 #include "physics/region_values.hpp"
-#include "physics/slowest_mode.hpp"
-#include "physics/step_limits.hpp"
 #include "physics/varying_sources.hpp"
 #include "solver/coarsening.hpp"
 #include "solver/kernel_choice.hpp"

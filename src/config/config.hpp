@@ -348,7 +348,7 @@ struct Config {
   VerifyConfig verify;
   // For a transient problem with several materials; regions alone do not determine it: set_step_limits().
   std::optional<StepLimits> step_limits;
-  // For a steady problem with several materials: lowest_eigenvalue() (physics/slowest_mode.hpp).
+  // For a steady problem with several materials: lowest_eigenvalue() (physics/operator.hpp).
   std::optional<double> lowest_eigenvalue;
 
   // The position of a key: "deck.yaml:12:8: problem.dt" or "argument 3: problem.dt". A key that the deck does

@@ -81,6 +81,11 @@ ISOTHERM_HOST_DEVICE constexpr Face face(int axis, bool max) {
   return static_cast<Face>(2 * axis + (max ? 1 : 0));
 }
 ISOTHERM_HOST_DEVICE constexpr Face opposite(Face f) { return face(axis_of(f), !is_max(f)); }
+constexpr Box layer_at(Face f, Box box) {  // the cells of the box at one of its faces
+  const int axis = axis_of(f);
+  (is_max(f) ? box.lo : box.hi)[axis] = is_max(f) ? box.hi[axis] - 1 : box.lo[axis] + 1;
+  return box;
+}
 
 inline constexpr const char* face_names[face_count] = {"x_min", "x_max", "y_min", "y_max", "z_min", "z_max"};
 

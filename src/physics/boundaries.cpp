@@ -247,10 +247,7 @@ class BoundaryConditions<T>::FaceValues {
       by_class_.push_back(of_law(boundary_law(config_, face_, k), relative));
     }
     RegionMaterials regions(config_);
-    Box face{{0, 0, 0}, cells_.domain};
-    face.lo[cells_.normal] = cells_.layer;
-    face.hi[cells_.normal] = cells_.layer + 1;
-    regions.load(face);
+    regions.load(layer_at(face_, {{0, 0, 0}, cells_.domain}));
     for (Index q = 0; q < cells_.rows; ++q)
       for (Index p = 0; p < cells_.pitch; ++p) {
         const Int3 cell = cells_.cell(p, q);

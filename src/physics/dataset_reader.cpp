@@ -223,22 +223,19 @@ template void DatasetReader::read(Box, FieldView<float>) const;
 template void DatasetReader::read(Box, FieldView<double>) const;
 template void DatasetReader::read(Box, FieldView<std::int64_t>) const;
 
-void check_shape(const DatasetReader& reader, const std::string& file, const std::string& dataset,
-                 Int3 grid_cells) {
-  const Int3 found = reader.cells();
-  if (found == grid_cells) return;
-  const bool reversed = found == Int3{grid_cells.z, grid_cells.y, grid_cells.x};
-  reject(file + ":" + dataset,
-         fmt::format("expected shape (nz, ny, nx) = ({}, {}, {}), found ({}, {}, {}){}; {}", grid_cells.z,
-                     grid_cells.y, grid_cells.x, found.z, found.y, found.x,
-                     reversed ? " (the axes are reversed)" : "",
-                     reversed ? "store x as the last axis" : "resample it to the grid of the deck"));
+void DatasetReader::check_shape(Int3 grid_cells) const {
+  if (cells_ == grid_cells) return;
+  const bool reversed = cells_ == Int3{grid_cells.z, grid_cells.y, grid_cells.x};
+  reject(place_, fmt::format("expected shape (nz, ny, nx) = ({}, {}, {}), found ({}, {}, {}){}; {}",
+                             grid_cells.z, grid_cells.y, grid_cells.x, cells_.z, cells_.y, cells_.x,
+                             reversed ? " (the axes are reversed)" : "",
+                             reversed ? "store x as the last axis" : "resample it to the grid of the deck"));
 }
 
 std::vector<double> read_dataset_box(const std::string& file, const std::string& dataset, Int3 grid_cells,
                                      Box box) {
   const DatasetReader reader(file, dataset);
-  check_shape(reader, file, dataset, grid_cells);
+  reader.check_shape(grid_cells);
   std::vector<double> values(static_cast<std::size_t>(box.cells()));
   reader.read(box, values.data());
   return values;

@@ -28,7 +28,8 @@ class DatasetReader {
   // found. In a file of isotherm any present or former name of the temperature is valid.
   DatasetReader(const std::string& file, const std::string& dataset);
 
-  Int3 cells() const { return cells_; }  // x is the last and fastest of the dataset's three axes
+  Int3 cells() const { return cells_; }     // x is the last and fastest of the dataset's three axes
+  void check_shape(Int3 grid_cells) const;  // throws Error(deck) where it has not these cells
   StoredType type() const { return type_; }
   Int3 chunk() const;                 // cells of a chunk of the file, compressed or not; {1, 1, 1}: no chunks
   std::int64_t stored_bytes() const;  // in the file
@@ -47,10 +48,6 @@ class DatasetReader {
   StoredType type_;
   Int3 cells_;
 };
-
-// Throws Error(deck) where the dataset is not of the grid's shape.
-void check_shape(const DatasetReader& reader, const std::string& file, const std::string& dataset,
-                 Int3 grid_cells);
 
 // The cells of `box` of a dataset of the grid's shape, as double, x fastest. Throws as DatasetReader does.
 std::vector<double> read_dataset_box(const std::string& file, const std::string& dataset, Int3 grid_cells,

@@ -16,12 +16,11 @@ namespace isotherm {
 namespace {
 
 // Sums rows, planes, then the face: one sum over 10^8 cells could lose digits that check_balance() needs.
-void add_flux(const Config& config, Face f, Box cells, HeatTotals& balance) {
+void add_flux(const Config& config, Face f, Box subdomain, HeatTotals& balance) {
   const Expression flux = face_law(config, f).heat;
-  const int axis = axis_of(f);
   const GridAxes axes(config);
   const auto [p, q] = face_axes(f);
-  (is_max(f) ? cells.lo : cells.hi)[axis] = is_max(f) ? cells.hi[axis] - 1 : cells.lo[axis] + 1;
+  const Box cells = layer_at(f, subdomain);
   const std::vector<std::uint8_t> voids = void_cells(config, cells);
   auto is_void = voids.begin();
   for (Index z = cells.lo.z; z < cells.hi.z; ++z) {

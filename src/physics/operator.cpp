@@ -75,7 +75,7 @@ struct AxisSpectrum {
   double lowest = 0, second = std::numeric_limits<double>::infinity(), highest = 0;
 };
 
-AxisSpectrum spectrum_of(const Config& config, int axis) {
+AxisSpectrum spectrum_along(const Config& config, int axis) {
   const std::int64_t cells = config.grid.cells[axis];
   const auto n = static_cast<double>(cells);
   const Face first = face(axis, false), last = face(axis, true);
@@ -98,12 +98,17 @@ AxisSpectrum spectrum_of(const Config& config, int axis) {
   return found;
 }
 
-Spectrum spectrum_of(const Config& config, const Coefficients<double>& c) {
+// Of a steady sweep of this weight.
+Spectrum spectrum_of(const Config& config, double weight_of_sweep) {
+  // Eigenvalues are below 2 (Gershgorin): magnitudes in a row sum to at most twice the divisor of a sweep.
+  if (has_several_materials(config))
+    return {weight_of_sweep * config.lowest_eigenvalue.value_or(0), weight_of_sweep * 2};
+  const Coefficients<double> c = sweep_coefficients(config, weight_of_sweep);
   const double weights[] = {c.cx, c.cy, c.cz};
   const double of_time = (1 - c.c0) * share_of_time(config) / half_diagonal(config);
   double lowest = of_time, highest = of_time, step = std::numeric_limits<double>::infinity();
   for (int axis = 0; axis < 3; ++axis) {
-    const AxisSpectrum on_axis = spectrum_of(config, axis);
+    const AxisSpectrum on_axis = spectrum_along(config, axis);
     const double weight = weights[axis];
     lowest += weight * on_axis.lowest;
     highest += weight * on_axis.highest;
@@ -112,9 +117,6 @@ Spectrum spectrum_of(const Config& config, const Coefficients<double>& c) {
   const double slow = mean_is_free(config) ? lowest + step : lowest;
   return {std::isfinite(slow) ? slow : 0, highest};  // infinite: a single cell, of which nothing is fixed
 }
-
-// Eigenvalues are below 2 (Gershgorin): magnitudes in a row sum to at most twice the divisor of a sweep.
-Spectrum spectrum_of_materials(const Config& config) { return {config.lowest_eigenvalue.value_or(0), 2}; }
 
 }  // namespace
 
@@ -132,10 +134,6 @@ Coefficients<double> sweep_coefficients(const Config& config, double weight) {
   // Steady: by construction the six neighbours sum to the weight, less the share of implicit_dt.
   const double c0 = config.problem.kind == ProblemKind::transient ? 1 - 2 * (cx + cy + cz) : 1 - weight;
   return {c0, cx, cy, cz, weight / deck_weight(config)};
-}
-
-Coefficients<double> sweep_coefficients(const Config& config) {
-  return sweep_coefficients(config, deck_weight(config));
 }
 
 double source_scale(const Config& config) {
@@ -187,17 +185,10 @@ template Coefficients<double> rounded_coefficients(const Coefficients<double>&, 
 template Coefficients<float> rounded_sweep(const Config&, double);
 template Coefficients<double> rounded_sweep(const Config&, double);
 
-Spectrum sweep_spectrum(const Config& config) {
-  return has_several_materials(config) ? spectrum_of_materials(config)
-                                       : spectrum_of(config, sweep_coefficients(config, 1));
-}
+Spectrum sweep_spectrum(const Config& config) { return spectrum_of(config, 1.0); }
 
 double slowest_decay(const Config& config) {
-  const double weight = config.problem.weight;
-  const bool several = has_several_materials(config);
-  Spectrum of_sweep =
-      several ? spectrum_of_materials(config) : spectrum_of(config, sweep_coefficients(config));
-  if (several) of_sweep = {weight * of_sweep.lowest, weight * of_sweep.highest};
+  const Spectrum of_sweep = spectrum_of(config, config.problem.weight);
   if (of_sweep.lowest == 0) return 0;
   // Modes with eigenvalues above 1 change sign in each sweep; the highest is as slow as one of 2 - highest.
   const double slower = std::min(of_sweep.lowest, 2 - of_sweep.highest);

@@ -1,4 +1,5 @@
-// The sweep of the deck's problem: its coefficients, and how fast it reduces errors.
+// The sweep of the deck's problem: its coefficients, how fast it reduces errors, and the limits of its time
+// step.
 #pragma once
 
 #include "config/config.hpp"
@@ -11,8 +12,6 @@ namespace isotherm {
 // that solve an implicit step, problem.implicit_dt reduces the coefficients of the neighbours. The unit
 // weight, for which sources are stored, is that of the deck.
 Coefficients<double> sweep_coefficients(const Config& config, double weight);
-// The same for the weight of the deck: problem.weight, or the time step.
-Coefficients<double> sweep_coefficients(const Config& config);
 // 1/m^2. A sweep of weight 1 divides div(k grad T) + q by 2 k times this: the sum of 1/h^2 over axes plus the
 // share of problem.implicit_dt. Transient: a step of euler_dt() counts as a sweep of problem.weight.
 double half_diagonal(const Config& config);
@@ -53,5 +52,15 @@ Spectrum sweep_spectrum(const Config& config);
 // -ln of the factor by which a sweep reduces the slowest mode and, asymptotically, the residual. The constant
 // mode does not count if no boundary fixes the mean. 0: a mode never decays, as the checkerboard at weight 1.
 double slowest_decay(const Config& config);
+
+// Of a body of several materials, from its cells: inclusions, shells, contacts and patches count. Both throw
+// as RegionMaterials.
+
+// The lowest eigenvalue of the update of a steady sweep of weight 1; 0 if nothing fixes the mean. Exact up to
+// 32^3 cells, else from at most 32^3 samples. The same on every rank.
+double lowest_eigenvalue(const Config& config);
+// The limits of the time step for these cells of the domain, whole rows along x. The minimum over all parts
+// of the domain has the same bits for any division.
+StepLimits step_limits_of(const Config& config, Box cells);
 
 }  // namespace isotherm

@@ -23,7 +23,7 @@ DatasetReader open_region(const Config& config, const MaterialShape& shape) {
   const std::string &file = shape.place.file, &dataset = shape.place.dataset;
   try {
     DatasetReader reader(file, dataset);
-    if (!config.grid.is_sample) check_shape(reader, file, dataset, config.grid.cells);
+    if (!config.grid.is_sample) reader.check_shape(config.grid.cells);
     if (reader.type() != StoredType::integer)
       throw Error(ExitCode::deck,
                   fmt::format("{}:{}: expected whole numbers, found floating point; store the "
@@ -64,7 +64,7 @@ class RegionDataset {
       for (Index& cell : held.places) cell = held.place(cell);
       count *= held.cells.size();
     }
-    materials_.assign(count, RegionMaterials::nothing);
+    materials_.assign(count, no_material);
     for (const auto& [z, z_end] : axes_[2].runs())
       for (const auto& [y, y_end] : axes_[1].runs())
         for (const auto& [x, x_end] : axes_[0].runs()) read({{x, y, z}, {x_end, y_end, z_end}});
@@ -77,7 +77,7 @@ class RegionDataset {
     const Index row = nx * (place(1, first.y) + ny * place(2, first.z));
     for (Index x = 0; x < std::ssize(materials); ++x) {
       const std::uint8_t found = materials_[row + place(0, first.x + x)];
-      if (found != RegionMaterials::nothing) materials[x] = found;
+      if (found != no_material) materials[x] = found;
     }
   }
 
@@ -133,10 +133,10 @@ class RegionDataset {
   DatasetReader reader_;
   Int3 cells_;  // of the grid
   std::vector<std::pair<std::int64_t, std::uint8_t>> map_;
-  std::uint8_t of_others_;                    // or nothing
+  std::uint8_t of_others_;                    // or no_material
   std::array<std::uint8_t, 256> of_small_{};  // the usual numbers: a search per cell takes thrice as long
   std::array<Axis, 3> axes_;
-  std::vector<std::uint8_t> materials_;  // of the loaded cells, x fastest; nothing: unchanged
+  std::vector<std::uint8_t> materials_;  // of the loaded cells, x fastest; no_material: unchanged
 };
 
 struct RegionMaterials::Region {
@@ -202,10 +202,10 @@ void RegionMaterials::mark_visible(Index y, Index z, std::vector<bool>& shapes) 
   for (std::size_t i = 0; i < regions_->size(); ++i) {
     const Region& region = (*regions_)[i];
     if (region.dataset) {
-      std::ranges::fill(materials, nothing);
+      std::ranges::fill(materials, no_material);
       region.dataset->apply(Int3{0, y, z} - loaded_.lo, materials);
       for (Index x = 0; x < cells_.x; ++x)
-        if (materials[x] != nothing) top[x] = i;
+        if (materials[x] != no_material) top[x] = i;
     } else if (const CellRange range = region.cover->row(y, z); range.first < range.last) {
       std::fill(top.begin() + range.first, top.begin() + range.last, i);
     }
@@ -427,7 +427,7 @@ class RegionChecks {
   void add(Index y, Index z, std::span<const std::uint8_t> row, const RegionMaterials& regions) {
     std::array<bool, 256> found{};
     for (const std::uint8_t material : row) found[material] = true;
-    if (!found[RegionMaterials::nothing]) {
+    if (!found[no_material]) {
       for (std::size_t i = 0; i < found.size(); ++i) {
         if (!found[i]) continue;
         sought_[i] = false;
@@ -438,7 +438,7 @@ class RegionChecks {
       if (!all_seen()) regions.mark_visible(y, z, seen_);
       return;
     }
-    const auto bare = std::ranges::find(row, RegionMaterials::nothing);
+    const auto bare = std::ranges::find(row, no_material);
     const Vector3 at = GridAxes(config_).centre({bare - row.begin(), y, z});
     throw deck_error(
         config_, "regions",
@@ -584,8 +584,7 @@ void warn_of_laws_in_voids(const Config& config, std::vector<std::string>& warni
     for (const PlacedLaw& law : laws_of(config, f))
       if (law.kind != BoundaryKind::insulated && law.kind != BoundaryKind::periodic) sought.push_back({law});
     if (sought.empty()) continue;
-    Box layer{{0, 0, 0}, config.grid.cells};
-    (is_max(f) ? layer.lo : layer.hi)[axis_of(f)] = is_max(f) ? layer.hi[axis_of(f)] - 1 : 1;
+    const Box layer = layer_at(f, {{0, 0, 0}, config.grid.cells});
     const std::vector<std::uint8_t> voids = void_cells(config, layer);
     auto is_void = voids.begin();
     for_each_cell(layer, [&](Int3 cell) {

@@ -18,7 +18,6 @@ namespace isotherm {
 
 class RegionMaterials {
  public:
-  static constexpr std::uint8_t nothing = no_material;  // where no region and no default reach
   // Opens the datasets of regions. Throws Error(file_missing) or Error(deck) where one does not fit.
   explicit RegionMaterials(const Config& config);
   RegionMaterials(const RegionMaterials&) = delete;
@@ -31,7 +30,7 @@ class RegionMaterials {
   // has the material of the cell across the periodic face, or else of the nearest cell.
   void row(Index x, Index y, Index z, std::span<std::uint8_t> materials) const;
   std::uint8_t of_loaded(Int3 cell) const {  // of a loaded cell
-    std::uint8_t material = nothing;
+    std::uint8_t material = no_material;
     row(cell.x, cell.y, cell.z, {&material, 1});
     return material;
   }

@@ -1,5 +1,4 @@
-#include "physics/step_limits.hpp"
-
+// Limits of the time step in a body of several materials.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -9,6 +8,7 @@
 
 #include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
+#include "physics/operator.hpp"
 #include "physics/region_materials.hpp"
 
 namespace isotherm {
@@ -46,13 +46,12 @@ std::vector<double> at_end(const Config& config, const MaterialClasses& all, Fac
   }
   most.resize(all.count());
   const GridAxes axes(config);
-  Box layer{{}, config.grid.cells};
-  (is_max(f) ? layer.lo : layer.hi)[normal] = is_max(f) ? layer.hi[normal] - 1 : 1;
+  const Box layer = layer_at(f, {{}, config.grid.cells});
   RegionMaterials regions(config);
   regions.load(layer);
   for_each_cell(layer, [&](Int3 cell) {
     const std::uint8_t material = regions.of_loaded(cell);
-    if (material == RegionMaterials::nothing) return;  // is reported by the checks
+    if (material == no_material) return;  // is reported by the checks
     const std::size_t own = all.of(material, cell);
     Vector3 at = axes.centre(cell);
     at[normal] = face_position(config, f);
@@ -68,7 +67,7 @@ class FaceSums {
   FaceSums(const Config& config, const MaterialClasses& all) : count_(all.count()) {
     for (int axis = 0; axis < 3; ++axis) {
       OfAxis& along = axes_[axis];
-      along.is_periodic = boundary_of(config, face(axis, false)).kind == BoundaryKind::periodic;
+      along.is_periodic = periodic_axes(config)[axis];
       along.is_alone = along.is_periodic && config.grid.cells[axis] == 1;
       for (std::size_t i = 0; i < count_; ++i) {
         const double own = face_conductance(config, all, axis, i, i);
@@ -91,17 +90,15 @@ class FaceSums {
       const OfAxis& along = axes_[axis];
       if (along.is_alone) continue;
       const double own = along.own[cell.own];
-      const auto f = static_cast<std::size_t>(2 * axis);
-      const auto ends_at = [&](std::size_t high) { return ends[f + high] && !along.is_periodic; };
-      const auto beyond = [&](std::size_t high) { return cell.own * count_ + cell.beyond[f + high]; };
-      const auto share = [&](std::size_t high) {
-        return ends_at(high) ? along.at_end[high][cell.own] : along.share[beyond(high)];
-      };
-      const auto exchanged = [&](std::size_t high) {
-        return ends_at(high) ? own * along.at_end[high][cell.own] / 2 : along.conductance[beyond(high)];
-      };
-      monotone += own * (share(0) + share(1));
-      stable += exchanged(0) + exchanged(1);
+      double share = 0, exchanged = 0;
+      for (std::size_t high = 0; high < 2; ++high) {
+        const std::size_t f = 2 * axis + high, beyond = cell.own * count_ + cell.beyond[f];
+        const bool ends_here = ends[f] && !along.is_periodic;
+        share += ends_here ? along.at_end[high][cell.own] : along.share[beyond];
+        exchanged += ends_here ? own * along.at_end[high][cell.own] / 2 : along.conductance[beyond];
+      }
+      monotone += own * share;
+      stable += exchanged;
     }
     largest.stable[cell.own] = std::max(largest.stable[cell.own], stable);
     largest.monotone[cell.own] = std::max(largest.monotone[cell.own], monotone);

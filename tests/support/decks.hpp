@@ -6,8 +6,7 @@
 
 #include "config/config.hpp"
 #include "config/materials.hpp"
-#include "physics/slowest_mode.hpp"
-#include "physics/step_limits.hpp"
+#include "physics/operator.hpp"
 
 namespace isotherm::decks {
 

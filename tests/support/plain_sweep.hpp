@@ -13,7 +13,11 @@ namespace isotherm {
 
 class PlainSweep {
  public:
-  explicit PlainSweep(const Config& config) : n_(config.grid.cells), c_(sweep_coefficients(config)) {
+  explicit PlainSweep(const Config& config)
+      : n_(config.grid.cells),
+        c_(sweep_coefficients(config, config.problem.kind == ProblemKind::transient
+                                          ? time_plan(config).dt
+                                          : config.problem.weight)) {
     std::array<bool, face_count> is_boundary{};
     for (std::size_t f = 0; f < face_count; ++f)
       is_boundary[f] = config.boundaries[f].kind != BoundaryKind::periodic;

@@ -8,7 +8,6 @@
 
 #include "physics/cells.hpp"
 #include "physics/operator.hpp"
-#include "physics/slowest_mode.hpp"
 #include "solver/coarsening.hpp"
 #include "solver/method.hpp"
 #include "solver/schedule.hpp"

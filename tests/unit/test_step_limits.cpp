@@ -7,8 +7,8 @@
 
 #include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
+#include "physics/operator.hpp"
 #include "physics/region_materials.hpp"
-#include "physics/step_limits.hpp"
 #include "support/decks.hpp"
 #include "support/repeat.hpp"
 
