@@ -12,7 +12,6 @@
 #include <limits>
 #include <regex>
 #include <tuple>
-#include <unordered_map>
 
 #include "config/text.hpp"
 #include "core/error.hpp"
@@ -23,13 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Kind = YamlNode::Kind;
-
-const char* name_of(Kind kind) {
-  return kind == Kind::null     ? "nothing"
-         : kind == Kind::scalar ? "one value"
-         : kind == Kind::list   ? "a list"
-                                : "a map";
-}
 
 constexpr std::size_t longest_text = 4096;  // bytes of a formula or path
 
@@ -42,7 +34,7 @@ class ValueReader {
   bool read(const Numbers& target) {
     std::vector<double> numbers;  // empty: a word leaves the key out
     const bool is_left_out = !key_.absent_word.empty() && node_.text == key_.absent_word;
-    if (!is_left_out && !read_numbers(numbers, target)) return false;
+    if (!is_left_out && !read_numbers(numbers, target.count)) return false;
     target.set(numbers);
     return true;
   }
@@ -50,12 +42,11 @@ class ValueReader {
     Vector3 spacing{};
     std::array<std::vector<SpacingZone>, 3> zones{};
     if (node_.kind == Kind::scalar) {
-      if (!read_number(spacing[0], false)) return false;
+      if (!read(spacing[0])) return false;
       spacing.fill(spacing[0]);
     } else {
       std::vector<std::vector<SpacingZone>> axes;
-      if (!read_list(axes, 3, [](ValueReader& entry, auto& axis) { return entry.read_zones(axis); }))
-        return false;
+      if (!read_list(axes, 3)) return false;
       for (int axis = 0; axis < 3; ++axis) {
         if (target.grid->cells[axis] == 0)
           for (const SpacingZone& zone : axes[axis]) target.grid->cells[axis] += zone.cells;
@@ -72,9 +63,7 @@ class ValueReader {
     target.grid->zones = std::move(zones);
     return true;
   }
-  bool read(std::vector<std::string>& target) {
-    return read_list(target, 0, [](ValueReader& entry, std::string& word) { return entry.read(word); });
-  }
+  bool read(std::vector<std::string>& target) { return read_list(target, 0); }
   bool read(std::string& target) {
     if (node_.kind == Kind::map)
       return reject_with(fmt::format("write text with braces in quotes{}",
@@ -104,9 +93,7 @@ class ValueReader {
     const double shown = std::isnan(value) ? std::abs(value) : value;  // the sign of a NaN says nothing
     return reject("the formula '{}' gives {}{}", printable(node_.text), shown, why_nan(value, node_.text));
   }
-  bool read(std::array<Expression, 3>& target) {
-    return read_list(target, 3, [](ValueReader& entry, Expression& one) { return entry.read(one); });
-  }
+  bool read(std::array<Expression, 3>& target) { return read_list(target, 3); }
   bool read(const Choice& choice) {
     if (!is_scalar()) return false;
     const auto found = std::ranges::find(choice.words, node_.text);
@@ -168,7 +155,7 @@ class ValueReader {
   bool is_scalar() {
     if (!is_something()) return false;
     return node_.kind == Kind::scalar ||
-           reject("{} stands where one value is wanted{}", name_of(node_.kind), why_one_number());
+           reject("{} stands where one value is wanted{}", word(node_.kind), why_one_number());
   }
   bool is_text() {
     if (!is_scalar()) return false;
@@ -195,28 +182,23 @@ class ValueReader {
     return is_within(value) || reject("{} is out of range", printable(node_.text));
   }
 
-  bool read_numbers(std::vector<double>& numbers, const Numbers& target) {
-    const auto read_entry = [&](ValueReader& entry, double& number) {
-      return (key_.may_be_null && entry.node_.kind == Kind::null) ||
-             entry.read_number(number, target.are_whole);
-    };
+  bool read_numbers(std::vector<double>& numbers, std::size_t count) {
     const bool is_one_for_all = key_.one_for_all && node_.kind == Kind::scalar && !node_.text.empty();
-    if (target.count != 1 && !is_one_for_all) return read_list(numbers, target.count, read_entry);
+    if (count != 1 && !is_one_for_all) return read_list(numbers, count);
     double number = 0;
-    if (!read_number(number, target.are_whole)) return false;
-    numbers.assign(target.count, number);
+    if (!read(number)) return false;
+    numbers.assign(count, number);
     return true;
   }
 
   // The zones of one axis. A number is one zone of any count. Neighbouring zones of one size are merged.
-  bool read_zones(std::vector<SpacingZone>& zones) {
+  bool read(std::vector<SpacingZone>& zones) {
     if (node_.kind != Kind::list) {
       zones.resize(1);
-      return read_number(zones[0].size, false);
+      return read(zones[0].size);
     }
     std::vector<SpacingZone> all;
-    if (!read_list(all, 0, [](ValueReader& entry, SpacingZone& zone) { return entry.read_zone(zone); }))
-      return false;
+    if (!read_list(all, 0)) return false;
     if (all.empty()) return reject("has no zone");
     for (const SpacingZone& zone : all)
       if (!zones.empty() && zones.back().size == zone.size)
@@ -225,17 +207,18 @@ class ValueReader {
         zones.push_back(zone);
     return true;
   }
-  bool read_zone(SpacingZone& zone) {
+  bool read(SpacingZone& zone) {
     if (node_.kind != Kind::list || node_.items.size() != 2)
       return reject_with("write zones [[count, size], ...], such as [[20, 1e-6], [40, 25e-6]]",
                          "a zone is no pair of a count and a size");
     const Key count("count", &zone.cells, "", {.range = {1, 1e12}});
     if (!ValueReader(node_.items[0], count, path_ + ".0", problems_).read(std::get<Numbers>(count.target)))
       return false;
-    return ValueReader(node_.items[1], key_, path_ + ".1", problems_).read_number(zone.size, false);
+    return ValueReader(node_.items[1], key_, path_ + ".1", problems_).read(zone.size);
   }
 
-  bool read_number(double& target, bool is_whole) {
+  bool read(double& target) {
+    if (key_.may_be_null && node_.kind == Kind::null) return true;
     if (!is_scalar() || has_unit()) return false;
     const bool is_formula = node_.text.find_first_of("+*/^(") != node_.text.npos;
     const std::string_view why = is_formula ? why_one_number() : std::string_view();
@@ -243,18 +226,19 @@ class ValueReader {
     const ParsedNumber number = parse_number(node_.text);
     if (!number.is_number) return reject("'{}' is not a number{}", printable(node_.text), why);
     if (!number.problem.empty()) return reject_number(number);
-    if (is_whole && number.value != std::floor(number.value))
+    const auto* const numbers = std::get_if<Numbers>(&key_.target);
+    if (numbers && numbers->are_whole && number.value != std::floor(number.value))
       return reject("'{}' is not a whole number", printable(node_.text));
     target = number.value;
     return is_in_range(number.value);
   }
 
-  // `count`: the number of entries, or 0 for any. `read_entry(reader, value)` reads one entry.
-  template <class Values, class ReadEntry>
-  bool read_list(Values& target, std::size_t count, ReadEntry read_entry) {
+  // `count`: the number of entries, or 0 for any.
+  template <class Values>
+  bool read_list(Values& target, std::size_t count) {
     const std::string_view wanted = count == 0 ? "a list is" : count == 2 ? "two are" : "three are";
     if (!is_something()) return false;
-    if (node_.kind != Kind::list) return reject("{} stands where {} wanted", name_of(node_.kind), wanted);
+    if (node_.kind != Kind::list) return reject("{} stands where {} wanted", word(node_.kind), wanted);
     if (count > 0 && node_.items.size() != count)
       return reject("has {} entries, not {}", node_.items.size(), wanted.substr(0, wanted.find(' ')));
     Key entry_key = key_;
@@ -264,7 +248,7 @@ class ValueReader {
     bool good = true;
     for (std::size_t i = 0; i < target.size(); ++i) {
       ValueReader entry(node_.items[i], entry_key, fmt::format("{}.{}", path_, i), problems_);
-      good = read_entry(entry, target[i]) && good;
+      good = entry.read(target[i]) && good;
     }
     return good;
   }
@@ -287,8 +271,6 @@ class Reader {
   void read_deck(const YamlNode& deck) { read_map(deck, deck_keys_, "", ""); }
 
  private:
-  using Found = std::unordered_map<std::string_view, std::size_t>;  // key -> its number in the map
-
   static YamlNode map_of(std::string_view key, const YamlNode& value) {
     return {
         .kind = Kind::map, .place = value.place, .keys = {{std::string(key), value.place}}, .items = {value}};
@@ -299,80 +281,74 @@ class Reader {
       return read_map(map_of(word_key, node), keys, path, {});
     if (node.kind != Kind::map && node.kind != Kind::null)
       return problems_.add(node.place, path, "{} stands where a map is wanted; write keys of {}",
-                           name_of(node.kind), join(names_of(keys)));
-    const Found found = find_keys(node, keys, path);
+                           word(node.kind), join(names_of(keys)));
+    check_names(node, keys, path);
     for (const Key& key : keys) {
       const std::string key_path = path_to(path, key.name);
       if (!key.when.key.empty() && !problems_.sound({path_to(path, key.when.key)})) continue;
-      const auto at = found.find(key.name);
-      if (at == found.end()) {
-        read_absent(key, keys, path, found);
+      const YamlKey* const name = node.find_key(key.name);
+      if (!name) {
+        read_absent(node, key, keys, path);
         continue;
       }
-      const YamlNode& value = node.items[at->second];
+      const YamlNode& value = *node.find(key.name);
       const auto* section = std::get_if<Section>(&key.target);
       // A null leaves the section out, as the override "scaling=null" does.
       if (section && section->is_optional && value.kind == Kind::null) continue;
-      const Place& place = node.keys[at->second].place;
-      problems_.remember(key_path, section && value.kind == Kind::map ? place : value.place);
+      problems_.remember(key_path, section && value.kind == Kind::map ? name->place : value.place);
       if (!applies(key, keys)) {
-        reject_inapplicable(key, keys, path, place, found);
+        reject_inapplicable(node, key, keys, path);
       } else {
-        check_neighbours(node, key, keys, path, found);
+        check_neighbours(node, key, keys, path);
         read(value, key, key_path);
       }
     }
   }
 
-  void reject_inapplicable(const Key& key, const Keys& keys, const std::string& path, const Place& place,
-                           const Found& found) {
+  void reject_inapplicable(const YamlNode& node, const Key& key, const Keys& keys, const std::string& path) {
     const std::string_view choice = key.when.key,
                            word = std::get<Choice>(find_key(keys, choice)->target).word();
-    const auto is_of_word = [&](const auto& entry) {
-      const Key* const given = find_key(keys, entry.first);
+    const auto is_of_word = [&](const YamlKey& name) {
+      const Key* const given = find_key(keys, name.name);
       return given && given->when.key == choice && std::ranges::count(given->when.words, word) > 0;
     };
     // If no given key belongs to the default word, the deck means another word.
-    if (!found.contains(choice) && std::ranges::none_of(found, is_of_word))
+    if (!node.find_key(choice) && std::ranges::none_of(node.keys, is_of_word))
       return problems_.add(path_to(path, choice), "is missing; add {}: {}", choice, key.when.words[0]);
-    problems_.add(place, path_to(path, key.name), "does not apply to {} {} (only to {}); remove it", choice,
-                  word, join(key.when.words));
+    problems_.add(node.find_key(key.name)->place, path_to(path, key.name),
+                  "does not apply to {} {} (only to {}); remove it", choice, word, join(key.when.words));
   }
 
   // Of two keys that exclude each other the later one is rejected.
-  void check_neighbours(const YamlNode& node, const Key& key, const Keys& keys, const std::string& path,
-                        const Found& found) {
-    const auto is_given = [&](std::string_view name) { return found.contains(name); };
+  void check_neighbours(const YamlNode& node, const Key& key, const Keys& keys, const std::string& path) {
+    const YamlKey* const name = node.find_key(key.name);
+    const auto is_given = [&](std::string_view other) { return node.find_key(other) != nullptr; };
     if (const auto rival = std::ranges::find_if(key.excludes, is_given); rival != key.excludes.end()) {
-      const auto [first, second] = std::minmax({found.at(key.name), found.at(*rival)});
-      const YamlKey &before = node.keys[first], &later = node.keys[second];
-      if (const std::string at = path_to(path, later.name); problems_.sound({at}))
-        problems_.add(later.place, at, "does not go with {} ({}); keep one", before.name,
-                      where(before.place));
+      const auto [before, later] = std::minmax({name, node.find_key(*rival)});
+      if (const std::string at = path_to(path, later->name); problems_.sound({at}))
+        problems_.add(later->place, at, "does not go with {} ({}); keep one", before->name,
+                      where(before->place));
     }
     const auto is_there = [&](std::string_view need) {
       return is_given(need) || !problems_.sound({path_to(path, need)});
     };
     const std::string at = path_to(path, key.name);
     if (!key.needs.empty() && problems_.sound({at}) && std::ranges::none_of(key.needs, is_there))
-      problems_.add(node.keys[found.at(key.name)].place, at,
-                    "says nothing without {}; add {}: {}, or remove it", join(key.needs, " or "),
-                    key.needs[0], find_key(keys, key.needs[0])->example);
+      problems_.add(name->place, at, "says nothing without {}; add {}: {}, or remove it",
+                    join(key.needs, " or "), key.needs[0], find_key(keys, key.needs[0])->example);
   }
 
   // Rejects keys that are unknown or given twice.
-  Found find_keys(const YamlNode& node, const Keys& keys, const std::string& path) {
-    Found found;
-    for (std::size_t i = 0; i < node.keys.size(); ++i) {
-      const YamlKey& key = node.keys[i];
-      const auto [first, is_new] = found.emplace(key.name, i);
-      if (!is_new)
-        problems_.add(key.place, path_to(path, key.name), "stands twice (first {}); keep one",
-                      where(node.keys[first->second].place));
-      else if (!find_key(keys, key.name))
-        reject_unknown(key, keys, path);
-    }
-    return found;
+  void check_names(const YamlNode& node, const Keys& keys, const std::string& path) {
+    for (const YamlKey& key : node.keys)
+      if (!is_repeated(node, key, path) && !find_key(keys, key.name)) reject_unknown(key, keys, path);
+  }
+  bool is_repeated(const YamlNode& node, const YamlKey& key, const std::string& path) {
+    const YamlKey* const first = node.find_key(key.name);
+    if (first == &key) return false;
+    problems_.add(key.place, path_to(path, key.name), "stands twice (first {}); keep one",
+                  where(first->place));
+    return true;
   }
 
   void reject_unknown(const YamlKey& key, const Keys& keys, const std::string& path) {
@@ -387,7 +363,7 @@ class Reader {
     problems_.add(key.place, key_path, unknown_key(deck_keys_, keys, "", key.name));
   }
 
-  void read_absent(const Key& key, const Keys& keys, const std::string& path, const Found& found) {
+  void read_absent(const YamlNode& node, const Key& key, const Keys& keys, const std::string& path) {
     const std::string key_path = path_to(path, key.name);
     if (const auto* section = std::get_if<Section>(&key.target))
       return section->is_optional ? void() : read_map({}, section->keys, key_path, {});
@@ -396,7 +372,8 @@ class Reader {
     if (key.is_required && !key.may_be_null)
       problems_.add(place, key_path, "is missing; add {}: {}", key.name, key.example);
     // If two partners are missing, one problem is added, for the first in alphabetical order.
-    if (key.name < key.partner && !found.count(key.partner) && problems_.sound({path_to(path, key.partner)}))
+    if (key.name < key.partner && !node.find_key(key.partner) &&
+        problems_.sound({path_to(path, key.partner)}))
       problems_.add(place, key_path, "is missing, and so is {1}; add {0}: {2} or {1}: {3}", key.name,
                     key.partner, key.example, find_key(keys, key.partner)->example);
   }
@@ -415,19 +392,15 @@ class Reader {
   void read_list(const YamlNode& node, const MapList& list, const Key& key, const std::string& path) {
     const Kind wanted = list.name ? Kind::map : Kind::list;
     if (node.kind != wanted && node.kind != Kind::null)
-      return problems_.add(node.place, path, "{} stands where {} is wanted; write {}", name_of(node.kind),
-                           name_of(wanted), wanted_text(key));
+      return problems_.add(node.place, path, "{} stands where {} is wanted; write {}", word(node.kind),
+                           word(wanted), wanted_text(key));
     if (std::holds_alternative<Section>(key.target) && node.items.empty())
       problems_.add(node.place, path, "is an empty list; write one of {} at least", list.what);
     for (std::size_t i = 0; i < node.items.size(); ++i) {
       const YamlNode& item = node.items[i];
+      if (list.name && is_repeated(node, node.keys[i], path)) continue;
       const YamlKey name = list.name ? node.keys[i] : YamlKey{fmt::format("{}", i), item.place};
       const std::string entry_path = path_to(path, name.name);
-      const auto first = std::ranges::find(node.keys, name.name, &YamlKey::name);
-      if (list.name && &*first != &node.keys[i]) {
-        problems_.add(name.place, entry_path, "stands twice (first {}); keep one", where(first->place));
-        continue;
-      }
       problems_.remember(entry_path, name.place);
       const Keys keys = list.append();
       if (list.name) list.name(list.size() - 1) = name.name;
@@ -540,7 +513,7 @@ void read_config(const YamlNode& original, Config& config, Problems& problems) {
     problems.add(deck.place, "",
                  "the deck is empty; write at least a grid (isotherm init prints a commented deck)");
   else if (deck.kind != Kind::map)
-    problems.add(deck.place, "", "{} stands where a deck is wanted; write keys of {}", name_of(deck.kind),
+    problems.add(deck.place, "", "{} stands where a deck is wanted; write keys of {}", word(deck.kind),
                  join(names_of(keys)));
   else
     Reader(keys, problems).read_deck(deck);

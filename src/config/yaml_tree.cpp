@@ -18,9 +18,14 @@
 
 namespace isotherm {
 
-const YamlNode* YamlNode::find(std::string_view name) const {
+const YamlKey* YamlNode::find_key(std::string_view name) const {
   const auto at = std::ranges::find(keys, name, &YamlKey::name);
-  return at == keys.end() ? nullptr : &items[at - keys.begin()];
+  return at == keys.end() ? nullptr : &*at;
+}
+
+const YamlNode* YamlNode::find(std::string_view name) const {
+  const YamlKey* const key = find_key(name);
+  return key ? &items[key - keys.data()] : nullptr;
 }
 
 std::string yaml_in_quotes(const std::string& text) {

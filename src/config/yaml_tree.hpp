@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/enum_words.hpp"
+
 namespace isotherm {
 
 // A position in the deck (line and column, from 1) or in an override (the argument's number).
@@ -35,7 +37,8 @@ struct YamlNode {
   std::vector<YamlKey> keys{};    // of a map, in order, duplicates included
   std::vector<YamlNode> items{};  // of a list, or the values of a map's keys
 
-  // The value of the first key of this name; null where there is none.
+  // The first key of this name, and its value; null where there is none.
+  const YamlKey* find_key(std::string_view name) const;
   const YamlNode* find(std::string_view name) const;
   YamlNode* find(std::string_view name) { return const_cast<YamlNode*>(std::as_const(*this).find(name)); }
   // Adds a key with its value to a map, at the value's place; returns the value.
@@ -55,6 +58,8 @@ YamlNode yaml_triple(const Text& text, const Place& place) {
   for (int axis = 0; axis < 3; ++axis) list.items.push_back(yaml_scalar(text(axis), place));
   return list;
 }
+
+ISOTHERM_WORDS(YamlNode::Kind, "nothing", "one value", "a list", "a map");
 
 struct YamlError {
   Place place;
