@@ -16,34 +16,29 @@ namespace {
 using Word = uint4;  // 16 bytes
 
 // A thread has four independent loads in flight before its first store.
-struct LaunchShape {
-  static constexpr int threads = 512;
-  static constexpr int words_per_thread = 4;
-  static constexpr int words_per_block = threads * words_per_thread;
-};
+constexpr int threads = 512, words_per_thread = 4, words_per_block = threads * words_per_thread;
 
 Threads blocks_for(Index items, Index items_per_block) {
-  return {dim3(static_cast<unsigned>(std::max<Index>(ceil_div(items, items_per_block), 1))),
-          dim3(LaunchShape::threads)};
+  return {dim3(static_cast<unsigned>(std::max<Index>(ceil_div(items, items_per_block), 1))), dim3(threads)};
 }
 
 // Calls use(i, load(i)) for the words of this thread. If it has all its words, all loads precede the stores.
 template <class Load, class Use>
 __device__ __forceinline__ void for_my_words(Index words, const Load& load, const Use& use) {
-  const Index first = Index{blockIdx.x} * LaunchShape::words_per_block + threadIdx.x;
-  if (first + (LaunchShape::words_per_thread - 1) * LaunchShape::threads < words) {
-    Word word[LaunchShape::words_per_thread];
+  const Index first = Index{blockIdx.x} * words_per_block + threadIdx.x;
+  if (first + (words_per_thread - 1) * threads < words) {
+    Word word[words_per_thread];
 #pragma unroll
-    for (int i = 0; i < LaunchShape::words_per_thread; ++i) word[i] = load(first + i * LaunchShape::threads);
+    for (int i = 0; i < words_per_thread; ++i) word[i] = load(first + i * threads);
 #pragma unroll
-    for (int i = 0; i < LaunchShape::words_per_thread; ++i) use(first + i * LaunchShape::threads, word[i]);
+    for (int i = 0; i < words_per_thread; ++i) use(first + i * threads, word[i]);
   } else {
-    const Index end = min((Index{blockIdx.x} + 1) * LaunchShape::words_per_block, words);
-    for (Index i = first; i < end; i += LaunchShape::threads) use(i, load(i));
+    const Index end = min((Index{blockIdx.x} + 1) * words_per_block, words);
+    for (Index i = first; i < end; i += threads) use(i, load(i));
   }
 }
 
-__global__ void __launch_bounds__(LaunchShape::threads) copy_words(const Word* from, Word* to, Index words) {
+__global__ void __launch_bounds__(threads) copy_words(const Word* from, Word* to, Index words) {
   for_my_words(
       words, [=](Index i) { return from[i]; }, [=](Index i, Word word) { to[i] = word; });
 }
@@ -60,57 +55,53 @@ ISOTHERM_HOST_DEVICE Word random_word(Index i, std::uint32_t seed) {
 }
 ISOTHERM_HOST_DEVICE std::uint32_t part_of_sum(Word word) { return word.x + word.y + word.z + word.w; }
 
-__global__ void __launch_bounds__(LaunchShape::threads)
-    write_words(Word* to, Index words, std::uint32_t seed) {
+__global__ void __launch_bounds__(threads) write_words(Word* to, Index words, std::uint32_t seed) {
   for_my_words(
       words, [=](Index i) { return random_word(i, seed); }, [=](Index i, Word word) { to[i] = word; });
 }
 
 // The sum of all 32-bit parts modulo 2^32. The resident threads of the device loop over the words. A block
 // adds to memory once: with one addition per warp, the address of the sum was the bottleneck.
-__global__ void __launch_bounds__(LaunchShape::threads)
-    read_words(const Word* from, Index words, unsigned* sum) {
+__global__ void __launch_bounds__(threads) read_words(const Word* from, Index words, unsigned* sum) {
   unsigned mine = 0;
-  const Index step = Index{gridDim.x} * LaunchShape::words_per_block;
-  for (Index first = Index{blockIdx.x} * LaunchShape::words_per_block; first < words; first += step) {
-    Word word[LaunchShape::words_per_thread];
+  const Index step = Index{gridDim.x} * words_per_block;
+  for (Index first = Index{blockIdx.x} * words_per_block; first < words; first += step) {
+    Word word[words_per_thread];
 #pragma unroll
-    for (int i = 0; i < LaunchShape::words_per_thread; ++i) {
-      const Index at = first + i * LaunchShape::threads + threadIdx.x;
+    for (int i = 0; i < words_per_thread; ++i) {
+      const Index at = first + i * threads + threadIdx.x;
       word[i] = at < words ? from[at] : Word{0, 0, 0, 0};
     }
 #pragma unroll
-    for (int i = 0; i < LaunchShape::words_per_thread; ++i) mine += part_of_sum(word[i]);
+    for (int i = 0; i < words_per_thread; ++i) mine += part_of_sum(word[i]);
   }
-  __shared__ unsigned of_warp[LaunchShape::threads / warp_size];
+  __shared__ unsigned of_warp[threads / warp_size];
 #pragma unroll
   for (int lanes = warp_size / 2; lanes > 0; lanes /= 2) mine += __shfl_down_sync(0xffffffffu, mine, lanes);
   if (threadIdx.x % warp_size == 0) of_warp[threadIdx.x / warp_size] = mine;
   __syncthreads();
   if (threadIdx.x != 0) return;
-  for (int i = 1; i < LaunchShape::threads / warp_size; ++i) mine += of_warp[i];
+  for (int i = 1; i < threads / warp_size; ++i) mine += of_warp[i];
   atomicAdd(sum, mine);
 }
 
 // As many blocks as the device holds at once, or fewer.
 Threads blocks_to_read(Index words) {
-  Threads all = blocks_for(words, LaunchShape::words_per_block);
-  const Index resident = blocks_at_once(read_words, LaunchShape::threads);
+  Threads all = blocks_for(words, words_per_block);
+  const Index resident = blocks_at_once(read_words, threads);
   all.grid.x = static_cast<unsigned>(std::min<Index>(all.grid.x, resident));
   return all;
 }
 
 // One element per thread: neighbours in a warp are `stride` elements apart, or reads start at `offset`.
 template <class T>
-__global__ void __launch_bounds__(LaunchShape::threads)
-    copy_strided(const T* from, T* to, Index copied, Index stride) {
-  const Index i = Index{blockIdx.x} * LaunchShape::threads + threadIdx.x;
+__global__ void __launch_bounds__(threads) copy_strided(const T* from, T* to, Index copied, Index stride) {
+  const Index i = Index{blockIdx.x} * threads + threadIdx.x;
   if (i < copied) to[i * stride] = from[i * stride];
 }
 template <class T>
-__global__ void __launch_bounds__(LaunchShape::threads)
-    copy_offset(const T* from, T* to, Index copied, Index offset) {
-  const Index i = Index{blockIdx.x} * LaunchShape::threads + threadIdx.x;
+__global__ void __launch_bounds__(threads) copy_offset(const T* from, T* to, Index copied, Index offset) {
+  const Index i = Index{blockIdx.x} * threads + threadIdx.x;
   if (i < copied) to[i] = from[i + offset];
 }
 
@@ -147,8 +138,8 @@ Array random_array(Device& device, Index words, Place place) {
   if (place == Place::managed || place == Place::pageable) {
     write_random_by_host(array.get(), words);
   } else {
-    launch("write_words", write_words, blocks_for(words, LaunchShape::words_per_block), Stream{}, array.get(),
-           words, seed);
+    launch("write_words", write_words, blocks_for(words, words_per_block), Stream{}, array.get(), words,
+           seed);
     device.synchronize(Stream{});
   }
   return array;
@@ -210,9 +201,9 @@ struct StreamProbe final : Probe {
   StreamProbe(Device& device, std::size_t bytes, Index)
       : Probe(device, bytes, Place::device, Place::device) {}
   void enqueue(Stream stream) override {
-    const Threads threads = blocks_for(words_, LaunchShape::words_per_block);
-    copies ? launch("copy_words", copy_words, threads, stream, from_.get(), to_.get(), words_)
-           : launch("write_words", write_words, threads, stream, to_.get(), words_, seed + 1);
+    const Threads all = blocks_for(words_, words_per_block);
+    copies ? launch("copy_words", copy_words, all, stream, from_.get(), to_.get(), words_)
+           : launch("write_words", write_words, all, stream, to_.get(), words_, seed + 1);
   }
   double bytes() const override { return (copies ? 2.0 : 1.0) * Probe::bytes(); }
   bool right() override { return are_random(to_host(device_, to_, words_), copies ? seed : seed + 1); }
@@ -225,7 +216,7 @@ struct StepProbe final : Probe {
       : Probe(device, bytes, Place::device, Place::device), step_(step) {}
   void enqueue(Stream stream) override {
     launch(strided ? "copy_strided" : "copy_offset", strided ? copy_strided<T> : copy_offset<T>,
-           blocks_for(copied(), LaunchShape::threads), stream, reinterpret_cast<const T*>(from_.get()),
+           blocks_for(copied(), threads), stream, reinterpret_cast<const T*>(from_.get()),
            reinterpret_cast<T*>(to_.get()), copied(), step_);
   }
   double bytes() const override { return 2.0 * static_cast<double>(copied()) * sizeof(T); }

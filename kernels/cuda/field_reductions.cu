@@ -16,10 +16,8 @@
 namespace isotherm::cuda {
 namespace {
 
-struct LaunchShape {
-  static constexpr int threads = 256;
-  static constexpr Index most_blocks = 1024;
-};
+constexpr int threads = 256;
+constexpr Index most_blocks = 1024;
 
 // Maps a cell's number, x fastest, to its value.
 template <class Cell>
@@ -38,11 +36,11 @@ struct CellValues {
 
 // Combines the extremes of all threads; thread 0 stores the result.
 __device__ __forceinline__ void combine_block(const Extremes& mine, Extremes* result) {
-  __shared__ Extremes parts[LaunchShape::threads];
+  __shared__ Extremes parts[threads];
   const int thread = static_cast<int>(threadIdx.x);
   parts[thread] = mine;
   __syncthreads();
-  for (int half = LaunchShape::threads / 2; half > 0; half /= 2) {
+  for (int half = threads / 2; half > 0; half /= 2) {
     if (thread < half) parts[thread].combine(parts[thread + half]);
     __syncthreads();
   }
@@ -52,35 +50,31 @@ __device__ __forceinline__ void combine_block(const Extremes& mine, Extremes* re
 // Calls visit(value) for the values of this thread.
 template <class Values, class Visit>
 __device__ __forceinline__ void visit_values(const Values& values, Index count, Visit visit) {
-  const Index stride = Index{gridDim.x} * LaunchShape::threads;
-  for (Index i = Index{blockIdx.x} * LaunchShape::threads + threadIdx.x; i < count; i += stride)
-    visit(values(i));
+  const Index stride = Index{gridDim.x} * threads;
+  for (Index i = Index{blockIdx.x} * threads + threadIdx.x; i < count; i += stride) visit(values(i));
 }
 
 template <class T>
-__global__ void __launch_bounds__(LaunchShape::threads)
+__global__ void __launch_bounds__(threads)
     gather_extremes(CellValues<BodyCell<T>> cells, Index count, Extremes* parts) {
   Extremes mine = Extremes::none();
   visit_values(cells, count, [&](double value) { mine.add(value); });
   combine_block(mine, &parts[blockIdx.x]);
 }
 
-__global__ void __launch_bounds__(LaunchShape::threads)
+__global__ void __launch_bounds__(threads)
     combine_extremes(const Extremes* parts, Index count, Extremes* result) {
   Extremes mine = Extremes::none();
-  for (Index i = threadIdx.x; i < count; i += LaunchShape::threads) mine.combine(parts[i]);
+  for (Index i = threadIdx.x; i < count; i += threads) mine.combine(parts[i]);
   combine_block(mine, result);
 }
 
 template <class Values>
-__global__ void __launch_bounds__(LaunchShape::threads)
-    add_values(Values values, Index count, LongAccumulator* sum) {
-  add_block<LaunchShape::threads>(sum, [&](auto add) { visit_values(values, count, add); });
+__global__ void __launch_bounds__(threads) add_values(Values values, Index count, LongAccumulator* sum) {
+  add_block<threads>(sum, [&](auto add) { visit_values(values, count, add); });
 }
 
-Index block_count(Index values) {
-  return std::min(ceil_div(values, LaunchShape::threads), LaunchShape::most_blocks);
-}
+Index block_count(Index values) { return std::min(ceil_div(values, threads), most_blocks); }
 
 template <class T>
 void extremes(const BodyCell<T>& cell, Extremes* result, void* scratch, Stream stream) {
@@ -88,11 +82,10 @@ void extremes(const BodyCell<T>& cell, Extremes* result, void* scratch, Stream s
   const Index blocks = block_count(cells.count());
   auto* const parts = static_cast<Extremes*>(scratch);
   if (blocks > 0) {
-    launch("field_reductions: gather_extremes", gather_extremes<T>,
-           {static_cast<unsigned>(blocks), LaunchShape::threads}, stream, cells, cells.count(), parts);
+    launch("field_reductions: gather_extremes", gather_extremes<T>, {static_cast<unsigned>(blocks), threads},
+           stream, cells, cells.count(), parts);
   }
-  launch("field_reductions: combine_extremes", combine_extremes, {1, LaunchShape::threads}, stream, parts,
-         blocks, result);
+  launch("field_reductions: combine_extremes", combine_extremes, {1, threads}, stream, parts, blocks, result);
 }
 
 template <class Cell>
@@ -102,12 +95,12 @@ void sum_of_cells(const Cell& cell, LongAccumulator* result, Stream stream) {
   const auto launch_add = [&] {
     if (blocks == 0) return;
     launch("field_reductions: add_values", add_values<CellValues<Cell>>,
-           {static_cast<unsigned>(blocks), LaunchShape::threads}, stream, values, values.count(), result);
+           {static_cast<unsigned>(blocks), threads}, stream, values, values.count(), result);
   };
   sum_exactly(result, launch_add, nullptr, result, stream);
 }
 
-constexpr std::size_t scratch_bytes = LaunchShape::most_blocks * sizeof(Extremes);
+constexpr std::size_t scratch_bytes = most_blocks * sizeof(Extremes);
 
 }  // namespace
 

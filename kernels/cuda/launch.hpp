@@ -226,22 +226,14 @@ struct alignas(16) Pack {
 
   // `from` and `to` aligned to 16 bytes.
   static __device__ __forceinline__ Pack load(const T* from) {
-    const Word word = *reinterpret_cast<const Word*>(from);
-    Pack p;
-    memcpy(p.v, &word, sizeof word);
-    return p;
+    return __builtin_bit_cast(Pack, *reinterpret_cast<const Word*>(from));
   }
   // From memory that is not written while the kernel runs: the compiler may move the load across stores.
   static __device__ __forceinline__ Pack load_constant(const T* from) {
-    const Word word = __ldg(reinterpret_cast<const Word*>(from));
-    Pack p;
-    memcpy(p.v, &word, sizeof word);
-    return p;
+    return __builtin_bit_cast(Pack, __ldg(reinterpret_cast<const Word*>(from)));
   }
   __device__ __forceinline__ void store(T* to) const {
-    Word word;
-    memcpy(&word, v, sizeof word);
-    *reinterpret_cast<Word*>(to) = word;
+    *reinterpret_cast<Word*>(to) = __builtin_bit_cast(Word, *this);
   }
   static __device__ __forceinline__ Pack all(T value) {
     Pack p;

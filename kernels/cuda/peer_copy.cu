@@ -34,15 +34,13 @@
 namespace isotherm::cuda {
 namespace {
 
-struct LaunchShape {
-  // Such a block fits on a multiprocessor next to a sweep: a sweep in one wave leaves 18 000 registers free.
-  // Blocks of 512 threads need 43 000 and had to wait for the end of the sweep.
-  static constexpr int threads = 128;
-  static constexpr int batch = 4;  // words that a thread loads before it stores the first
-  // Approximate limit for all messages together: with so many blocks, a face of 512 by 512 cells of 8 bytes
-  // is in flight at once.
-  static constexpr Index most_blocks = 256;
-};
+// Such a block fits on a multiprocessor next to a sweep: a sweep in one wave leaves 18 000 registers free.
+// Blocks of 512 threads need 43 000 and had to wait for the end of the sweep.
+constexpr int block_threads = 128;
+constexpr int batch = 4;  // words that a thread loads before it stores the first
+// Approximate limit for all messages together: with so many blocks, a face of 512 by 512 cells of 8 bytes is
+// in flight at once.
+constexpr Index most_blocks = 256;
 
 using Word = uint4;
 
@@ -135,7 +133,7 @@ class RowCopy {
   __device__ __forceinline__ bool load() {
     if (walk_.ended()) return false;
 #pragma unroll
-    for (int i = 0; i < LaunchShape::batch; ++i) {
+    for (int i = 0; i < batch; ++i) {
       there_[i] = -1;
       if (walk_.ended()) continue;
       units_[i] = from_[walk_.offset(from_pitch_y_, from_pitch_z_)];
@@ -146,7 +144,7 @@ class RowCopy {
   }
   __device__ __forceinline__ void store() const {
 #pragma unroll
-    for (int i = 0; i < LaunchShape::batch; ++i) {
+    for (int i = 0; i < batch; ++i) {
       if (there_[i] >= 0) to_[there_[i]] = units_[i];
     }
   }
@@ -157,8 +155,8 @@ class RowCopy {
   U* to_;
   Index from_pitch_y_, from_pitch_z_, to_pitch_y_, to_pitch_z_;
   Walk walk_;
-  U units_[LaunchShape::batch];
-  Index there_[LaunchShape::batch];
+  U units_[batch];
+  Index there_[batch];
 };
 
 // Gathers cells of several rows into 16-byte words of a contiguous destination.
@@ -178,7 +176,7 @@ class DenseCopy {
     first_ = next_;
     count_ = 0;
 #pragma unroll
-    for (int i = 0; i < LaunchShape::batch; ++i) {
+    for (int i = 0; i < batch; ++i) {
       words_[i] = {};
       if (walk_.ended()) continue;
       Walk cell = walk_;
@@ -190,12 +188,12 @@ class DenseCopy {
       walk_.next();
       ++count_;
     }
-    next_ = first_ + LaunchShape::batch * threads_;
+    next_ = first_ + batch * threads_;
     return true;
   }
   __device__ __forceinline__ void store() const {
 #pragma unroll
-    for (int i = 0; i < LaunchShape::batch; ++i) {
+    for (int i = 0; i < batch; ++i) {
       if (i < count_) words_[i].store(to_ + (first_ + i * threads_) * Pack<T>::cells);
     }
   }
@@ -206,7 +204,7 @@ class DenseCopy {
   Index pitch_y_, pitch_z_, first_ = 0, next_, threads_;
   int count_ = 0;
   Walk walk_;
-  Pack<T> words_[LaunchShape::batch];
+  Pack<T> words_[batch];
 };
 
 // All threads of the block call may_store() while the first batch is being loaded: loads are from this
@@ -249,12 +247,11 @@ template <class T>
 __device__ __forceinline__ Member member_of(const Plan<T>& plan, int message) {
   const unsigned first = plan.first_block[message];
   const unsigned end = message + 1 < plan.messages.count ? plan.first_block[message + 1] : plan.blocks;
-  return {Index{blockIdx.x - first} * LaunchShape::threads + threadIdx.x,
-          Index{end - first} * LaunchShape::threads};
+  return {Index{blockIdx.x - first} * block_threads + threadIdx.x, Index{end - first} * block_threads};
 }
 
 template <class T>
-__global__ void __launch_bounds__(LaunchShape::threads) store_to_peers(const __grid_constant__ Plan<T> plan) {
+__global__ void __launch_bounds__(block_threads) store_to_peers(const __grid_constant__ Plan<T> plan) {
   __shared__ bool is_free;
   const int i = message_of_block(plan);
   const PeerMessage<T>& m = plan.messages.message[i];
@@ -277,7 +274,7 @@ __global__ void __launch_bounds__(LaunchShape::threads) store_to_peers(const __g
 
 // The blocks of a message wait for its peer. A last block waits for all peers.
 template <class T>
-__global__ void __launch_bounds__(LaunchShape::threads) wait_for_peers(const __grid_constant__ Plan<T> plan) {
+__global__ void __launch_bounds__(block_threads) wait_for_peers(const __grid_constant__ Plan<T> plan) {
   __shared__ bool is_here;
   const PeerLinks& links = plan.links;
   const std::uint64_t exchange = links.progress->exchange;
@@ -307,7 +304,7 @@ __global__ void __launch_bounds__(warp_size) await_swept(const __grid_constant__
 }
 
 template <class T>
-__global__ void __launch_bounds__(LaunchShape::threads) copy_boxes(const __grid_constant__ Plan<T> plan) {
+__global__ void __launch_bounds__(block_threads) copy_boxes(const __grid_constant__ Plan<T> plan) {
   const int i = message_of_block(plan);
   carry_rows(plan.messages.message[i], member_of(plan, i), [] { return true; });
 }
@@ -319,7 +316,7 @@ Index blocks_wanted(const PeerMessage<T>& m) {
   const Index units = m.to_is_dense ? ceil_div(cells, Pack<T>::cells)
                       : is_wide(m)  ? ceil_div(m.extent.x, Pack<T>::cells) * m.extent.y * m.extent.z
                                     : cells;
-  return ceil_div(units, LaunchShape::threads * LaunchShape::batch);
+  return ceil_div(units, block_threads * batch);
 }
 
 template <class T>
@@ -329,7 +326,7 @@ Plan<T> plan_of(const PeerMessages<T>& messages, const PeerLinks& links) {
   for (int i = 0; i < messages.count; ++i) wanted += blocks_wanted(messages.message[i]);
   for (int i = 0; i < messages.count; ++i) {
     const PeerMessage<T>& m = messages.message[i];
-    const Index share = blocks_wanted(m) * std::min(wanted, LaunchShape::most_blocks) / wanted;
+    const Index share = blocks_wanted(m) * std::min(wanted, most_blocks) / wanted;
     const auto mine = static_cast<unsigned>(std::max<Index>(share, 1));
     plan.first_block[i] = plan.blocks;
     plan.blocks_of[m.link] += mine;
@@ -341,13 +338,13 @@ Plan<T> plan_of(const PeerMessages<T>& messages, const PeerLinks& links) {
 template <class T>
 void store(const PeerMessages<T>& messages, const PeerLinks& links, Stream stream) {
   const Plan<T> plan = plan_of(messages, links);
-  launch("store_to_peers", store_to_peers<T>, {plan.blocks, LaunchShape::threads}, stream, plan);
+  launch("store_to_peers", store_to_peers<T>, {plan.blocks, block_threads}, stream, plan);
 }
 
 template <class T>
 void wait(const PeerMessages<T>& arrivals, const PeerLinks& links, Stream stream) {
   const Plan<T> plan = plan_of(arrivals, links);
-  const unsigned threads = plan.blocks == 0 ? warp_size : LaunchShape::threads;
+  const unsigned threads = plan.blocks == 0 ? warp_size : block_threads;
   launch("wait_for_peers", wait_for_peers<T>, {plan.blocks + 1, threads}, stream, plan);
 }
 
@@ -359,7 +356,7 @@ template <class T>
 void copy(const PeerMessages<T>& messages, Stream stream) {
   if (messages.count == 0) return;
   const Plan<T> plan = plan_of(messages, {});
-  launch("copy_boxes", copy_boxes<T>, {plan.blocks, LaunchShape::threads}, stream, plan);
+  launch("copy_boxes", copy_boxes<T>, {plan.blocks, block_threads}, stream, plan);
 }
 
 }  // namespace

@@ -23,17 +23,14 @@ void reduction_warp_shuffle(ReductionKernel<T>& kernel);
 
 namespace {
 
-struct LaunchShape {
-  static constexpr int threads = 256;
-  static constexpr Index most_blocks = 2048;
-};
+constexpr int threads = 256;
+constexpr Index most_blocks = 2048;
 
 template <class T, ReductionOp op>
-__global__ void __launch_bounds__(LaunchShape::threads)
+__global__ void __launch_bounds__(threads)
     add_cells(FieldView<const T> a, FieldView<const T> b, Box region, LongAccumulator* sum) {
-  add_block<LaunchShape::threads>(sum, [&](auto add) {
-    visit_cells<LaunchShape::threads>(a, b, region, [&](double d) { add(part<op>(d)); });
-  });
+  add_block<threads>(
+      sum, [&](auto add) { visit_cells<threads>(a, b, region, [&](double d) { add(part<op>(d)); }); });
 }
 
 template <class T>
@@ -46,15 +43,14 @@ ReductionKernel<T> usual() {
 template <class T>
 void reduce(const ReductionArgs<T>& args, Stream stream) {
   if (args.op == ReductionOp::max_abs) return usual<T>().launch(args, stream);
-  const Index blocks = RowSegments::blocks(args.region, LaunchShape::threads, LaunchShape::most_blocks);
+  const Index blocks = RowSegments::blocks(args.region, threads, most_blocks);
   auto* const sum = static_cast<LongAccumulator*>(args.scratch);
   const auto launch_add = [&] {
     if (blocks == 0) return;
     with_operation(args.op, [&]<ReductionOp op>() {
       if constexpr (op != ReductionOp::max_abs) {
-        launch("reproducible: add_cells", add_cells<T, op>,
-               {static_cast<unsigned>(blocks), LaunchShape::threads}, stream, args.a, args.b, args.region,
-               sum);
+        launch("reproducible: add_cells", add_cells<T, op>, {static_cast<unsigned>(blocks), threads}, stream,
+               args.a, args.b, args.region, sum);
       }
     });
   };
@@ -69,9 +65,7 @@ void reduction_reproducible(ReductionKernel<T>& kernel) {
   kernel.scratch_bytes = [](Box region) {
     return std::max(sizeof(LongAccumulator), usual<T>().scratch_bytes(region));
   };
-  kernel.resources = [] {
-    return resources_of(add_cells<T, ReductionOp::sum_squares>, LaunchShape::threads);
-  };
+  kernel.resources = [] { return resources_of(add_cells<T, ReductionOp::sum_squares>, threads); };
   kernel.sum_bits = SumBits::exact;
 }
 

@@ -33,60 +33,53 @@ struct WideRow {
   }
 
  private:
-  static void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
+  static WideTile<T> chunk_of(int tile_index, Box region, Box hole = {}) {
+    return with_tile<tiles>(
+        tile_index, [&]<auto tile>() { return Way<T, tile>::chunk(region, hole); });
+  }
+  static void sweep_columns(int tile_index, const SweepArgs<T>& args, const Columns& columns, Stream stream) {
     with_tile<tiles>(
-        plan.tile, [&]<auto tile>() {
-          const WideTile<T> chunk = Way<T, tile>::chunk(args.region, {});
-          if (!chunk.fits(args.region) && !args.materials.empty()) return sweep_cell_by_cell(args, stream);
-          if (!chunk.fits(args.region) || scales_source(args))
-            return sweep_thin(args, {&args.region, 1}, stream);
-          Way<T, tile>::sweep(args, chunk.columns(args.region), stream);
-          if (!args.materials.empty()) sweep_mixed(args, 1, stream);
-        });
+        tile_index, [&]<auto tile>() { Way<T, tile>::sweep(args, columns, stream); });
+  }
+
+  static void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
+    const WideTile<T> chunk = chunk_of(plan.tile, args.region);
+    if (!chunk.fits(args.region) && !args.materials.empty()) return sweep_cell_by_cell(args, stream);
+    if (!chunk.fits(args.region) || scales_source(args)) return sweep_thin(args, {&args.region, 1}, stream);
+    sweep_columns(plan.tile, args, chunk.columns(args.region), stream);
+    if (!args.materials.empty()) sweep_mixed(args, 1, stream);
   }
   static std::size_t norm_scratch_bytes(Box region, int tile_index) {
-    return with_tile<tiles>(
-        tile_index, [&]<auto tile>() {
-          const WideTile<T> chunk = Way<T, tile>::chunk(region, {});
-          return std::max(chunk.fits(region) ? scratch_bytes(chunk.columns(region)) : 0,
-                          thin_scratch_bytes<T>({&region, 1}));
-        });
+    const WideTile<T> chunk = chunk_of(tile_index, region);
+    return std::max(chunk.fits(region) ? scratch_bytes(chunk.columns(region)) : 0,
+                    thin_scratch_bytes<T>({&region, 1}));
   }
   // For the partials of a norm, one per thread block.
   static std::size_t scratch_bytes(const Columns& columns) { return columns.blocks() * sizeof(double); }
 
   static Box interior(Box region, Box available, int tile_index) {
-    return with_tile<tiles>(
-        tile_index, [&]<auto tile>() {
-          const WideTile<T> chunk = Way<T, tile>::chunk(region, {});
-          return chunk.fits(region) ? chunk.interior(region, available)
-                                    : thin_exterior<T>().interior(region, available, tile_index);
-        });
+    const WideTile<T> chunk = chunk_of(tile_index, region);
+    return chunk.fits(region) ? chunk.interior(region, available)
+                              : thin_exterior<T>().interior(region, available, tile_index);
   }
   static void launch_exterior(const SweepArgs<T>& args, Box interior, SweepPlan plan, Stream stream) {
-    with_tile<tiles>(
-        plan.tile, [&]<auto tile>() {
-          const WideTile<T> chunk = Way<T, tile>::chunk(args.region, interior);
-          if (!chunk.fits(args.region) || scales_source(args))
-            return thin_exterior<T>().launch(args, interior, plan, stream);
-          SweepArgs<T> exterior = args;
-          if (const Columns around = chunk.columns(args.region).without(interior); around.blocks() > 0) {
-            Way<T, tile>::sweep(exterior, around, stream);
-            exterior.norm.accumulate = true;
-          }
-          const std::vector<Box> layers = layers_of(args.region, interior);
-          if (!layers.empty()) sweep_thin(exterior, layers, stream);
-        });
+    const WideTile<T> chunk = chunk_of(plan.tile, args.region, interior);
+    if (!chunk.fits(args.region) || scales_source(args))
+      return thin_exterior<T>().launch(args, interior, plan, stream);
+    SweepArgs<T> exterior = args;
+    if (const Columns around = chunk.columns(args.region).without(interior); around.blocks() > 0) {
+      sweep_columns(plan.tile, exterior, around, stream);
+      exterior.norm.accumulate = true;
+    }
+    const std::vector<Box> layers = layers_of(args.region, interior);
+    if (!layers.empty()) sweep_thin(exterior, layers, stream);
   }
   static std::size_t exterior_scratch_bytes(Box region, Box interior, int tile_index) {
-    return with_tile<tiles>(
-        tile_index, [&]<auto tile>() {
-          const WideTile<T> chunk = Way<T, tile>::chunk(region, interior);
-          const std::size_t thin = thin_exterior<T>().norm_scratch_bytes(region, interior, tile_index);
-          if (!chunk.fits(region)) return thin;
-          return std::max({thin, thin_scratch_bytes<T>(layers_of(region, interior)),
-                           scratch_bytes(chunk.columns(region).without(interior))});
-        });
+    const WideTile<T> chunk = chunk_of(tile_index, region, interior);
+    const std::size_t thin = thin_exterior<T>().norm_scratch_bytes(region, interior, tile_index);
+    if (!chunk.fits(region)) return thin;
+    return std::max({thin, thin_scratch_bytes<T>(layers_of(region, interior)),
+                     scratch_bytes(chunk.columns(region).without(interior))});
   }
   // The layers below and above the interior.
   static std::vector<Box> layers_of(Box region, Box interior) {
