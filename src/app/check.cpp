@@ -114,8 +114,7 @@ std::string time_text(const Config& config, const std::optional<PredictedCycles>
   if (config.problem.kind == ProblemKind::steady) {
     const Method method = make_method(config);
     const std::int64_t most = Schedule(config).last();
-    std::int64_t likely = likely_sweeps(config);
-    if (predicted) likely = predicted->cycles * method.cycle();
+    const std::int64_t likely = predicted ? predicted->cycles * method.cycle() : likely_sweeps(config);
     return fmt::format(
         "steady          {}, at most {} sweeps{}{}\n",
         method.cycle() > 1 ? fmt::format("{} in cycles of {} sweeps", method.name, method.cycle())

@@ -87,8 +87,7 @@ Machine look_at(const Ranks& ranks, const std::vector<RankSight>& sights, const 
   machine.gpus = static_cast<int>(groups.size());
   for (const auto& [gpu, of_gpu] : groups) {
     machine.memory_groups = std::max(machine.memory_groups, static_cast<int>(of_gpu.size()));
-    const auto on = dealing.on.find(gpu);
-    const Ranks sharers = on == dealing.on.end() ? Ranks{} : on->second;
+    const Ranks& sharers = dealing.on.at(gpu);  // add() has seen every GPU
     machine.idle += sharers.empty();
     machine.most_sharers = std::max(machine.most_sharers, static_cast<int>(sharers.size()));
     if (sharers.size() < 2) continue;

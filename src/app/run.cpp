@@ -76,8 +76,7 @@ MethodRecord describe_method(const Session& session) {
 }
 
 // Collective.
-RunRecord describe_run(const CommandLine& command, const Session& session, const Communicator& world,
-                       const std::string& directory) {
+RunRecord describe_run(const CommandLine& command, const Session& session, const Communicator& world) {
   const Config& config = session.deck.config;
   const Config& last = session.cases.back();  // of a series, the grid whose files are kept
   const Decomposition d = decompose(last, session.decomposition.ranks(), session.placement.backend);
@@ -88,7 +87,7 @@ RunRecord describe_run(const CommandLine& command, const Session& session, const
   record.command_line = command.program;
   record.name = config.name;
   record.deck_path = command.file;
-  record.directory = directory;
+  record.directory = config.output.directory;
   record.resolved_deck = to_yaml(config);
   record.cells = last.grid.cells;
   for (int axis = 0; axis < 3; ++axis) record.lengths[axis] = GridAxis(config, axis).length();
@@ -340,7 +339,7 @@ class Run {
                                          Force{plan_.command.force}, restart ? restart->lock : nullptr);
     });
     if (is_root()) console_.open_log(directory_.log(), resumed_here_.has_value());
-    record_ = describe_run(plan_.command, plan_.session, plan_.world, directory_.path.string());
+    record_ = describe_run(plan_.command, plan_.session, plan_.world);
     record_solver();
     if (record_.sources)
       if (std::string text = replaced_heat_text(config(), *record_.sources); !text.empty())
@@ -698,14 +697,11 @@ double measure_copy_bandwidth(const Session& session, Device& device, const Comm
   watch.seconds(copy);  // loads the kernel
   std::vector<double> seconds;
   const Timer timer;
-  bool go_on = true;
-  while (go_on) {
+  do {
     world.barrier();
     seconds.push_back(world.all_reduce(watch.seconds(copy), ReduceOp::max));
-    const auto passes = static_cast<double>(seconds.size());
-    const bool more = passes < passes_of_run && (passes < 3 || timer.seconds() < 0.25);
-    go_on = world.all(more);
-  }
+  } while (world.all(static_cast<double>(seconds.size()) < passes_of_run &&
+                     (seconds.size() < 3 || timer.seconds() < 0.25)));
   return world.all_reduce(2.0 * static_cast<double>(bytes), ReduceOp::sum) / median(std::move(seconds));
 }
 
