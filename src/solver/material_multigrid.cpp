@@ -359,8 +359,7 @@ class MaterialCorrection : public Correction<T> {
     solve(1, v_cycles(level_.config()), from_the_start);
     if (mean_is_free(level_.config())) {  // over the volume: shifted to that of the deck
       const double mean = level_.mean();
-      ConjugateSteps<T>::on(level_.device().backend())
-          .take(fields(), {0, 0, *level_.config().problem.mean_temperature - mean}, level_.compute());
+      step_by({0, 0, *level_.config().problem.mean_temperature - mean});
       level_.hold_voids();
     }
     level_.advance_in_place(level_.method().cycle());
@@ -405,6 +404,8 @@ class MaterialCorrection : public Correction<T> {
 
  private:
   const Semicoarsening<T>& kernels() const { return Semicoarsening<T>::on(level_.device().backend()); }
+  const ConjugateSteps<T>& steps() const { return ConjugateSteps<T>::on(level_.device().backend()); }
+  void step_by(ConjugateParts parts) { steps().take(fields(), parts, level_.compute()); }
   ConjugateFields<T> fields() {
     ConductanceGrid& grid = multigrid_.finest();
     return {.field = level_.current().view(),
@@ -418,34 +419,29 @@ class MaterialCorrection : public Correction<T> {
 
   void add_correction() {
     ConductanceGrid& grid = multigrid_.finest();
-    const ConjugateSteps<T>& steps = ConjugateSteps<T>::on(level_.device().backend());
-    const ConjugateFields<T> fields = this->fields();
     ConjugateParts parts;
     grid.exchange(grid.current);
     grid.clock.timed(Phase::sweep, [&] {
-      kernels().find_residual(grid.faces(), {.axis = -1}, fields.correction, {}, grid.other.view(),
+      kernels().find_residual(grid.faces(), {.axis = -1}, grid.current.view(), {}, grid.other.view(),
                               level_.whole(), level_.compute());
     });
     const bool accelerates = level_.config().problem.accelerate == Acceleration::cg;
     if (accelerates || is_implicit(level_.config()))
-      grid.clock.timed(Phase::reduction, [&] {
-        steps.products(fields, sums_.template as<LongAccumulator>(), level_.compute());
-        parts = next_parts(accelerates);
-      });
-    grid.clock.timed(Phase::sweep, [&] { steps.take(fields, parts, level_.compute()); });
+      grid.clock.timed(Phase::reduction, [&] { parts = next_parts(accelerates); });
+    grid.clock.timed(Phase::sweep, [&] { step_by(parts); });
   }
 
   // The parts of the next step: the whole correction as long as V cycles alone converge, then the parts that
   // minimise the error in the norm of A. Plain cycles before are not lost: the next step minimises over the
   // last one too. Where rounding spoils the parts, a new start takes the whole correction.
   ConjugateParts next_parts(bool accelerates) {
-    std::array<LongAccumulator, conjugate_products> sums;
-    level_.device().copy(sums.data(), sums_.data(), sums_.bytes(), level_.compute());
-    level_.device().synchronize(level_.compute());
+    using Sums = std::array<LongAccumulator, conjugate_products>;
+    const Sums sums = from_device<Sums>(level_.device(), sums_, level_.compute(), [&](Sums* result) {
+      steps().products(fields(), result->data(), level_.compute());
+    });
     std::array<double, conjugate_products> of{};
-    for (std::size_t i = 0; i < sums.size(); ++i) {
+    for (std::size_t i = 0; i < sums.size(); ++i)
       of[i] = over_ranks(sums[i], level_.communicator()).rounded();
-    }
     const double before = std::exchange(energy_, of[r_z]), d_Ad = std::exchange(last_product_, 0),
                  r_d = std::exchange(last_residual_, 0);
     if (before != 0 && std::abs(energy_) > plain_left * plain_left * std::abs(before)) is_plain_ = false;
