@@ -72,17 +72,6 @@ void add_tiles(const Config& config, const StencilKernel<T>& kernel, Int3 subdom
 // Bytes of a subdomain below which streaming kernels leave most of a GPU idle, in any precision.
 constexpr Index worth_walking = Index{1} << 21;
 
-template <class Registry>
-std::optional<Backend> backend_of(const Registry& registry, std::string_view name) {
-  std::optional<Backend> found;
-  for (const auto& kernel : registry) {
-    if (kernel.name != name) continue;
-    if (found && *found != kernel.backend) return std::nullopt;  // a name on both backends selects neither
-    found = kernel.backend;
-  }
-  return found;
-}
-
 bool sources_vary_by_sweep(const Config& config) {
   return !takes_long_steps(config) && std::ranges::any_of(config.sources, &RegionValue::uses_time);
 }
@@ -210,14 +199,19 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
 }
 
 std::optional<RequiredBackend> required_backend(const Config& config) {
-  const SolverConfig& s = config.solver;
-  const std::pair<const char*, std::optional<Backend>> keys[] = {
-      {"solver.kernel", backend_of(stencil_kernels<double>(), s.kernel)},
-      {"solver.reduction", backend_of(reduction_kernels<double>(), s.reduction)},
-      {"solver.histogram", backend_of(histogram_kernels<double>(), s.histogram)}};
-  for (const auto& [key, backend] : keys)
-    if (backend) return RequiredBackend{*backend, key};
-  return std::nullopt;
+  std::optional<RequiredBackend> found;
+  const auto look = [&](const char* key, std::string_view name, const auto& registry) {
+    const auto is_on = [&](Backend backend) {
+      return std::ranges::any_of(
+          registry, [&](const auto& kernel) { return kernel.name == name && kernel.backend == backend; });
+    };
+    const bool on_gpu = is_on(Backend::cuda);  // a name on both backends selects neither
+    if (!found && on_gpu != is_on(Backend::host)) found = {on_gpu ? Backend::cuda : Backend::host, key};
+  };
+  look("solver.kernel", config.solver.kernel, stencil_kernels<double>());
+  look("solver.reduction", config.solver.reduction, reduction_kernels<double>());
+  look("solver.histogram", config.solver.histogram, histogram_kernels<double>());
+  return found;
 }
 
 std::vector<int> launch_sizes(int count, int most, bool last_alone) {

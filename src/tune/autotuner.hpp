@@ -148,27 +148,28 @@ class Autotuner {
     return tuning_seconds(config_, sweep_seconds_ * shrunk_);
   }
 
-  // The fastest plan, with another choice of sweep.
-  Candidate with(const SweepChoice<T>& sweep) const {
-    StepPlan<T> plan = tried_[fastest_].plan;
-    plan.sweep = sweep;
-    if (sweep.time_block != tried_[fastest_].plan.sweep.time_block ||
-        sweep.kernel != tried_[fastest_].plan.sweep.kernel)
-      plan.halo_width =
-          config_.solver.halo_width.value_or(exchanges(solver_.level().sides()) ? sweep.time_block : 1);
-    return {plan};
+  // The plan `from` with each other choice of sweep for which wanted(choice) holds.
+  template <class Wanted>
+  std::vector<Candidate> with_sweeps(const StepPlan<T>& from, const Wanted& wanted) const {
+    std::vector<Candidate> all;
+    for (const SweepChoice<T>& choice : choices_.sweeps) {
+      if (choice == from.sweep || !wanted(choice)) continue;
+      StepPlan<T> plan = from;
+      plan.sweep = choice;
+      if (choice.time_block != from.sweep.time_block || choice.kernel != from.sweep.kernel)
+        plan.halo_width =
+            config_.solver.halo_width.value_or(exchanges(solver_.level().sides()) ? choice.time_block : 1);
+      all.push_back({plan});
+    }
+    return all;
   }
 
   // Each kernel that fuses sweeps (`temporal`), or that does not, with its first tile and time block.
   std::vector<Candidate> kernels(bool temporal) const {
-    std::vector<Candidate> all;
-    for (auto choice = choices_.sweeps.begin(); choice != choices_.sweeps.end(); ++choice) {
-      const bool is_first =
-          std::ranges::find(choices_.sweeps, choice->kernel, &SweepChoice<T>::kernel) == choice;
-      if (is_first && choice->is_temporal() == temporal && choice->kernel != tried_.front().plan.sweep.kernel)
-        all.push_back(with(*choice));
-    }
-    return all;
+    return with_sweeps(tried_[fastest_].plan, [&](const SweepChoice<T>& c) {
+      const bool is_first = &c == &*std::ranges::find(choices_.sweeps, c.kernel, &SweepChoice<T>::kernel);
+      return is_first && c.is_temporal() == temporal && c.kernel != tried_.front().plan.sweep.kernel;
+    });
   }
 
   // Time blocks, except those with as many launches between exchanges or events as a shorter one.
@@ -176,14 +177,11 @@ class Autotuner {
     const bool exchanged = exchanges(solver_.level().sides());
     const std::int64_t span = exchanged ? std::int64_t{ghost_layers(config_)} : sweeps_until_due(config_);
     const auto launches = [&](int time_block) { return ceil_div(span, time_block); };
-    const SweepChoice<T>& fastest = tried_[fastest_].plan.sweep;
-    std::vector<Candidate> all;
-    for (const SweepChoice<T>& choice : choices_.sweeps) {
-      if (choice.kernel != fastest.kernel || choice.tile != fastest.tile || choice == fastest) continue;
-      if (choice.time_block == 1 || launches(choice.time_block) < launches(choice.time_block - 1))
-        all.push_back(with(choice));
-    }
-    return all;
+    const StepPlan<T>& fastest = tried_[fastest_].plan;
+    return with_sweeps(fastest, [&](const SweepChoice<T>& c) {
+      return c.kernel == fastest.sweep.kernel && c.tile == fastest.sweep.tile &&
+             (c.time_block == 1 || launches(c.time_block) < launches(c.time_block - 1));
+    });
   }
 
   const Candidate* best_single() const {
@@ -204,13 +202,11 @@ class Autotuner {
 
   std::vector<Candidate> tile_candidates() const {
     std::vector<Candidate> all;
-    for (StepPlan<T> plan : plans_to_vary()) {
-      const SweepChoice<T> from = plan.sweep;
-      for (const SweepChoice<T>& choice : choices_.sweeps) {
-        if (choice.kernel != from.kernel || choice.time_block != from.time_block || choice == from) continue;
-        plan.sweep = choice;
-        all.push_back({plan});
-      }
+    for (const StepPlan<T>& from : plans_to_vary()) {
+      const auto is_like = [&](const SweepChoice<T>& c) {
+        return c.kernel == from.sweep.kernel && c.time_block == from.sweep.time_block;
+      };
+      for (const Candidate& each : with_sweeps(from, is_like)) all.push_back(each);
     }
     return all;
   }
