@@ -12,7 +12,7 @@
 #include "config/text.hpp"
 #include "core/build_info.hpp"
 #include "core/text.hpp"
-#include "grid/process_grid.hpp"
+#include "grid/decomposition.hpp"
 #include "kernels/bandwidth.hpp"
 #include "output/console/console.hpp"
 #include "output/records/json_value.hpp"
@@ -175,7 +175,7 @@ void check_keys(const Json& map, const std::vector<std::string_view>& known) {
     if (std::ranges::count(known, key) == 0) unknown.push_back(printable(key));
   if (!unknown.empty())
     throw Malformed(fmt::format("unknown keys: {} (the keys of such a map are {})", fmt::join(unknown, ", "),
-                                join(known)));
+                                fmt::join(known, ", ")));
 }
 
 int ranks_of(const Json& request) {

@@ -15,7 +15,6 @@
 #include "core/device.hpp"
 #include "core/host_threads.hpp"
 #include "grid/decomposition.hpp"
-#include "grid/process_grid.hpp"
 #include "output/records/run_record.hpp"
 
 namespace isotherm {

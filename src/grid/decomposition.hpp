@@ -1,12 +1,13 @@
-// Maps ranks to boxes of the global grid, and to their neighbours. Arithmetic only: no MPI, no memory.
+// Chooses the process grid, and maps ranks to boxes of the global grid and to their neighbours. Arithmetic
+// only, the same on every rank: no MPI, no memory.
 #pragma once
 
 #include <array>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "core/box.hpp"
+#include "core/device.hpp"
 
 namespace isotherm {
 
@@ -15,12 +16,6 @@ using Direction = std::array<int, 3>;  // each -1, 0 or 1, not all 0
 std::vector<Direction> face_directions();
 std::vector<Direction> all_directions();  // faces first, then edges, then corners
 
-// All factorisations of `ranks` into at most `most` parts per axis, sorted by the parts along x, then y.
-std::vector<Int3> process_grids(Index ranks, Int3 most);
-
-// The end of an error message, after "use": a halo of at most `widest` cells.
-std::string halo_advice(Index widest);
-
 class Decomposition {
  public:
   // The components of both triples are at least 1. Cells are distributed evenly; the first (cells mod parts)
@@ -28,13 +23,6 @@ class Decomposition {
   // axis has more parts than cells, or exchanged subdomains thinner than `ghosts`; the message names the axis
   // and its parts, and suggests parts, cells and a halo that work.
   Decomposition(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts = 1);
-
-  // The most parts along each axis whose subdomains are at least as thick as `ghosts`. Throws Error(deck)
-  // where a single part is thinner; the message names the widest halo that `ranks` could have.
-  static Int3 most_parts(Int3 cells, std::array<bool, 3> periodic, int ghosts = 1, int ranks = 1);
-
-  // The widest halo below `ghosts` for which there is a process grid of `ranks`; 0 without one.
-  static int max_halo_width_below(int ghosts, Int3 cells, int ranks, std::array<bool, 3> periodic);
 
   // halved() decomposes every second cell along the axis, from the first on: each rank keeps its own cells.
   // Subdomains may be thinner than cells / parts. In both results axes of a single cell are not periodic.
@@ -65,5 +53,46 @@ class Decomposition {
   Int3 dealt_out_;                 // cells of the grid before any halved()
   std::array<int, 3> halvings_{};  // by axis: how often it was halved since
 };
+
+// The properties of a rank's device that the estimate uses. Only their ratios decide.
+struct ExchangeWeights {
+  int cell_bytes = 8;
+  double memory = 0;            // bytes per second that sweeps and copies share, read and written
+  int sector = 0;               // bytes of the smallest piece of a row that memory moves
+  int touches = 0;              // accesses to each sector of an exchanged row of cells
+  double wire = 0;              // bytes per second, one way, of a rank to all its neighbours together
+  int wire_sector = 0;          // bytes of the smallest piece of a row that the wire carries
+  double message = 0;           // seconds per message, whatever its length
+  double across_xz = 0;         // additional seconds for a face across x or z
+  Index columns = 1, rows = 1;  // cells of a tile along x and y, swept together
+
+  static ExchangeWeights of(Backend backend, int cell_bytes);
+};
+
+// Seconds per sweep of the rank with the largest subdomain and the most neighbours. Grids are compared by the
+// sum: an exchange hidden behind a sweep still uses memory bandwidth, and not all of it is hidden.
+struct SweepCost {
+  double sweep = 0;     // reads and writes whole tiles once, swept ghosts included
+  double copies = 0;    // accesses sectors of exchanged cells and ghosts, and dense buffers
+  double wire = 0;      // transfers the messages of all neighbours at once, one way
+  double messages = 0;  // fixed cost of the messages, whatever their length
+  double total() const { return sweep + copies + wire + messages; }
+};
+
+// Rows are along x: a face across x has a short piece of each row, in its own sector; other faces have whole
+// rows. With ghosts > 1 an exchange includes edges and corners and serves `ghosts` sweeps, which also cover
+// some ghosts. A periodic axis of one part is copied within the subdomain, without transfers and messages.
+SweepCost sweep_cost(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts,
+                     const ExchangeWeights& weights);
+
+struct EstimatedGrid {
+  Int3 grid;
+  SweepCost cost;
+};
+
+// All factorisations of `ranks` with subdomains as thick as `ghosts`, the cheapest first; among equals the
+// fewest cuts across x, then y. Throws Error(deck), with a rank count and halo that work, if there is none.
+std::vector<EstimatedGrid> process_grids_by_cost(Int3 cells, int ranks, std::array<bool, 3> periodic,
+                                                 int ghosts, const ExchangeWeights& weights);
 
 }  // namespace isotherm

@@ -12,7 +12,6 @@
 #include "core/box.hpp"
 #include "core/error.hpp"
 #include "grid/decomposition.hpp"
-#include "grid/process_grid.hpp"
 #include "halo/hiding.hpp"
 #include "halo/messages.hpp"
 #include "halo/packed_transport.hpp"
@@ -202,7 +201,7 @@ TEST(DecompositionErrors, BlocksThinnerThanTheHalo) {
       " (3 cells over 1 rank leave 3 cells per subdomain, the halo is 4 cells wide); use at "
       "least 4 cells along z, or a halo of at most 3 cells";
   expect_start(error_of({8, 8, 3}, {1, 1, 1}, {false, false, true}, 4), alone);
-  expect_start(deck_error([] { Decomposition::most_parts({8, 8, 3}, {false, false, true}, 4); }), alone);
+  expect_start(deck_error([] { chosen(Backend::host, 8, {8, 8, 3}, 1, {false, false, true}, 4); }), alone);
   // The limit on the halo is that of all axes, not only of the one in the message.
   expect_says(error_of({30, 8, 9}, {2, 2, 3}, {}, 5), "or a halo of at most 3 cells");
   EXPECT_EQ(Decomposition({30, 8, 9}, {2, 2, 3}, {}).max_halo_width(), 3);
@@ -210,7 +209,7 @@ TEST(DecompositionErrors, BlocksThinnerThanTheHalo) {
   EXPECT_EQ(Decomposition({30, 8, 9}, {1, 1, 1}, {false, true, false}).max_halo_width(), 8);
   EXPECT_EQ(Decomposition({30, 8, 9}, {1, 1, 1}, {}).max_halo_width(), std::nullopt);
   // One part between boundaries has no exchange: any thickness will do.
-  EXPECT_EQ(Decomposition::most_parts({8, 9, 1}, {true, true, false}, 4), (Int3{2, 2, 1}));
+  EXPECT_EQ(chosen(Backend::host, 8, {8, 9, 1}, 4, {true, true, false}, 4), (Int3{2, 2, 1}));
   EXPECT_EQ(Decomposition({8, 8, 1}, {2, 2, 1}, {}, 4).smallest_subdomain(), 16);
 }
 
