@@ -108,17 +108,9 @@ bool is_implicit(const Config& config) {
 
 bool takes_long_steps(const Config& config) { return is_rkl(config) || is_implicit(config); }
 
-// The step limits of a body of several materials.
-static const StepLimits& limits_of(const Config& config) {
-  if (!config.step_limits)
-    throw Error(ExitCode::internal,
-                "a time step was asked for before the cells of the body were known; please report it");
-  return *config.step_limits;
-}
-
 double stable_dt(const Config& config) {
   if (has_several_materials(config)) {
-    const StepLimits& limits = limits_of(config);
+    const StepLimits& limits = config.step_limits.value();
     return std::isfinite(limits.stable) ? limits.stable : limits.alone;
   }
   double sum = 0;
@@ -139,7 +131,7 @@ static double sides_of_axis(const Config& config, int axis) {
 }
 
 double monotone_dt(const Config& config) {
-  if (has_several_materials(config)) return limits_of(config).monotone;
+  if (has_several_materials(config)) return config.step_limits.value().monotone;
   double largest = 0;  // 1/m^2
   const Vector3 h = spacing(config);
   for (int axis = 0; axis < 3; ++axis) largest += sides_of_axis(config, axis) / (h[axis] * h[axis]);

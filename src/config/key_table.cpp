@@ -575,16 +575,6 @@ Keys describe(VerifyConfig& verify) {
   };
 }
 
-Keys describe_slurm(StudyConfig& study) {
-  return {
-      {"template", &study.slurm_template,
-       "File with the job script: a copy of inputs/study.sbatch, edited for this cluster.",
-       {.example = "study.sbatch", .absent = "inputs/study.sbatch as it is"}},
-      {"options", &study.slurm_options, "Options of sbatch: each becomes a line #SBATCH of the job scripts.",
-       {.example = "[--partition=gpu, \"--time=01:00:00\"]", .absent = "none"}},
-  };
-}
-
 Keys describe(ScalingConfig& scaling) {
   return {
       {"kind", choice(scaling.kind),
@@ -628,7 +618,12 @@ Keys describe(StudyConfig& study) {
        {.example = "\"srun -n {ranks} --exact\"", .absent = "mpirun -n {ranks}"}},
       {"ranks_per_node", &study.ranks_per_node, "With which {nodes} of launcher is reckoned.",
        {.range = {1, 1e6}, .example = "8", .absent = "all ranks on this host"}},
-      {"slurm", Section{describe_slurm(study)},
+      {"slurm", Section{{
+          {"template", &study.slurm_template,
+           "File with the job script: a copy of inputs/study.sbatch, edited for this cluster.",
+           {.example = "study.sbatch", .absent = "inputs/study.sbatch as it is"}},
+          {"options", &study.slurm_options, "Options of sbatch: each becomes a line #SBATCH of the job scripts.",
+           {.example = "[--partition=gpu, \"--time=01:00:00\"]", .absent = "none"}}}},
        "What isotherm study --slurm submits: an array of jobs a rank count, a task a case."},
       {"report", &study.report,
        "Columns of the table that is printed at the end: those of study.csv, varied keys, or paths within "
@@ -709,7 +704,7 @@ std::string range_text(const Range& range) {
   return fmt::format(fmt::runtime(form), shortest(range.low), shortest(range.high));
 }
 
-std::string when_text(const When& when) { return fmt::format("{} {}", when.key, join(when.words, " or ")); }
+std::string when_text(const When& when) { return fmt::format("{} {}", when.key, fmt::join(when.words, " or ")); }
 
 static std::string wanted_number(const Key& key, std::string_view what) {
   return fmt::format("{} {}{}{}{}", what, key.range.above_low ? "" : "from ", range_text(key.range),
@@ -729,7 +724,7 @@ static std::string wanted_numbers(const Key& key, const Numbers& numbers) {
 
 std::string wanted_text(const Key& key) {
   const std::string wanted =
-      std::visit(Overloaded{[](const Choice& choice) { return fmt::format("one of {}", join(choice.words)); },
+      std::visit(Overloaded{[](const Choice& choice) { return fmt::format("one of {}", fmt::join(choice.words, ", ")); },
                             [](const Section&) { return std::string("a map of keys"); },
                             [](const MapList& list) {
                               return list.name ? fmt::format("a map of {}, {{NAME: {{...}}}}", list.what)

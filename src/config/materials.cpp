@@ -113,17 +113,15 @@ class SizeClasses {
 
  private:
   std::vector<std::size_t> sizes_within(int axis, const Box& cells) const {
-    const std::vector<Index>& first = found_.first_of_zone[axis];
     const Index begin = cells.lo[axis], end = cells.hi[axis];
-    if (begin >= end) return {};
-    if (first.empty()) return {0};
     std::vector<std::size_t> numbers;
-    for (std::size_t zone = 0; zone < first.size(); ++zone) {
-      const bool ends_before = zone + 1 < first.size() && first[zone + 1] <= begin;
-      const std::size_t number = found_.number_of_size[axis][zone];
-      if (!ends_before && first[zone] < end && std::ranges::find(numbers, number) == numbers.end())
-        numbers.push_back(number);
-    }
+    const auto add_that_of = [&](Index cell) {
+      const std::size_t number = found_.size_number(axis, cell);
+      if (std::ranges::find(numbers, number) == numbers.end()) numbers.push_back(number);
+    };
+    if (begin < end) add_that_of(begin);
+    for (const Index first : found_.first_of_zone[axis])
+      if (first > begin && first < end) add_that_of(first);
     return numbers;
   }
 

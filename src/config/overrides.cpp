@@ -7,6 +7,7 @@
 
 #include "config/text.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace isotherm {
 
@@ -53,14 +54,13 @@ YamlNode& entry(YamlNode& parent, const std::string& part, const Place& place) {
     return known ? *known : parent.add(part, {.place = place});
   }
   const std::size_t size = parent.items.size();
-  const ParsedNumber wanted = parse_number(part);
-  if (!is_index(part) || !wanted.problem.empty() || wanted.value > static_cast<double>(size))
+  const auto index = read_number<std::size_t>(part);
+  if (!index || *index > size || std::to_string(*index) != part)
     throw YamlError{place, fmt::format("'{}' is no entry of the {}list; write 0 to {}append", printable(part),
                                        size == 0 ? "empty " : "",
                                        size == 0 ? "" : fmt::format("{}, or {} to ", size - 1, size))};
-  const auto index = static_cast<std::size_t>(wanted.value);
-  if (index == size) parent.items.push_back({.place = place});
-  return parent.items[index];
+  if (*index == size) parent.items.push_back({.place = place});
+  return parent.items[*index];
 }
 
 // Stores the value at the path of its key. The reader checks the key itself.
@@ -86,7 +86,7 @@ std::string unknown_key(const Keys& deck, const Keys& keys, const std::string& b
   meant = meant.empty() ? find_anywhere(deck, name) : before + meant;
   if (!meant.empty()) return fmt::format("unknown key; did you mean '{}'?", meant);
   return fmt::format("unknown key; use {}one of {}", before.empty() ? "" : fmt::format("'{}' and ", before),
-                     join(names));
+                     fmt::join(names, ", "));
 }
 
 KeyAtPath find_key_at(const std::string& path, const Keys& deck) {

@@ -12,15 +12,10 @@
 namespace isotherm {
 namespace {
 
-// In cells from the lower boundary.
-double place(const Config& config, int axis, double position) {
-  return GridAxis(config, axis).in_cells(position);
-}
-
 // The cell that holds this position (m) of the box; on the face between two the upper one.
 Index cell_at(const Config& config, int axis, double position) {
-  const auto cell = static_cast<Index>(std::floor(place(config, axis, position) + rounding_of_per_cell));
-  return std::clamp<Index>(cell, 0, config.grid.cells[axis] - 1);
+  const double at = GridAxis(config, axis).in_cells(position) + rounding_of_per_cell;
+  return std::clamp<Index>(static_cast<Index>(std::floor(at)), 0, config.grid.cells[axis] - 1);
 }
 
 class Parts {
@@ -38,22 +33,20 @@ class Parts {
  private:
   Box whole() const { return {{0, 0, 0}, config_.grid.cells}; }
 
-  void reject(const std::string& key, const std::string& problem) {
+  bool reject(const std::string& key, const std::string& problem) {
     if (!problems_) throw deck_error(config_, key, "{}", problem);
     problems_->add(key, problem);
+    return false;
   }
 
   bool holds(const std::string& key, int axis, double position) {
     const std::string problem = beyond_box(config_, axis, position);
-    if (!problem.empty()) reject(key, problem);
-    return problem.empty();
+    return problem.empty() || reject(key, problem);
   }
   bool holds(const std::string& key, int axis, std::int64_t cell) {
     const Index n = config_.grid.cells[axis];
-    if (cell < n) return true;
-    reject(key, fmt::format("there is no cell {} along {}; write an index from 0 to {}", cell, "xyz"[axis],
-                            n - 1));
-    return false;
+    return cell < n || reject(key, fmt::format("there is no cell {} along {}; write an index from 0 to {}",
+                                               cell, "xyz"[axis], n - 1));
   }
 
   void add_slice(const SliceConfig& slice, const std::string& key) {
@@ -71,10 +64,11 @@ class Parts {
     part.box.lo[slice.axis] = cell;
     part.box.hi[slice.axis] = cell + 1;
     const auto same = std::ranges::find(parts_, part.name, &FieldPart::name);
-    if (same != parts_.end())
-      return reject(key, fmt::format("its files would be those of {}, '{}'; give one of them another name",
-                                     same->key, name));
-    parts_.push_back(std::move(part));
+    if (same == parts_.end())
+      parts_.push_back(std::move(part));
+    else
+      reject(key, fmt::format("its files would be those of {}, '{}'; give one of them another name",
+                              same->key, name));
   }
 
   void add_region(const RegionConfig& region) {
@@ -93,10 +87,9 @@ class Parts {
       return false;
     box.lo[axis] = first;
     box.hi[axis] = last + 1;
-    if (first <= last) return true;
-    reject("output.region.last_cell",
-           fmt::format("{} is before {} along {}; write the larger corner last", last, first, "xyz"[axis]));
-    return false;
+    return first <= last || reject("output.region.last_cell",
+                                   fmt::format("{} is before {} along {}; write the larger corner last", last,
+                                               first, "xyz"[axis]));
   }
 
   // All cells that the box overlaps; a face that only touches a cell does not.
@@ -104,13 +97,12 @@ class Parts {
     const double from = (*region.from)[axis], to = (*region.to)[axis];
     if (!holds("output.region.from", axis, from) || !holds("output.region.to", axis, to)) return false;
     const Index n = config_.grid.cells[axis];
-    const double last = place(config_, axis, to) - rounding_of_per_cell;
+    const double last = GridAxis(config_, axis).in_cells(to) - rounding_of_per_cell;
     box.lo[axis] = cell_at(config_, axis, from);
     box.hi[axis] = std::clamp<Index>(static_cast<Index>(std::ceil(last)), box.lo[axis] + 1, n);
-    if (from < to) return true;
-    reject("output.region.to", fmt::format("{} is not beyond {} along {}; write the larger corner last",
+    return from < to || reject("output.region.to",
+                               fmt::format("{} is not beyond {} along {}; write the larger corner last",
                                            shortest(to), shortest(from), "xyz"[axis]));
-    return false;
   }
 
   void add_coarse(const CoarseConfig& coarse) {
@@ -120,10 +112,11 @@ class Parts {
       if (n % factor == 0) continue;
       Index next = factor;
       while (n % next != 0) --next;
-      return reject("output.coarse.factor",
-                    fmt::format("{} does not divide the {} cells along {} (each of the file is of as many "
-                                "cells); write {}, or another divisor",
-                                factor, n, "xyz"[axis], next));
+      reject("output.coarse.factor",
+             fmt::format("{} does not divide the {} cells along {} (each of the file is of as many "
+                         "cells); write {}, or another divisor",
+                         factor, n, "xyz"[axis], next));
+      return;
     }
     parts_.push_back({.kind = PartKind::coarse,
                       .name = "coarse",
@@ -141,7 +134,8 @@ class Parts {
 }  // namespace
 
 std::string beyond_box(const Config& config, int axis, double position) {
-  const double at = place(config, axis, position), cells = static_cast<double>(config.grid.cells[axis]);
+  const GridAxis along(config, axis);
+  const double at = along.in_cells(position), cells = static_cast<double>(along.cells());
   if (at >= -rounding_of_per_cell && at <= cells * (1 + rounding_of_per_cell)) return {};
   return fmt::format("{} m lies outside the box; write a position from {}", shortest(position),
                      box_text(config, axis));

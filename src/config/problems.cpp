@@ -87,7 +87,7 @@ void Problems::add_unknown_word(const std::string& key, const std::string& word,
   const std::string advice = !absent.empty()   ? fmt::format("{}; use one", absent)
                              : nearest.empty() ? "use one"
                                                : fmt::format("did you mean '{}'? One", nearest);
-  add(key, "unknown value '{}'; {} of {}", printable(word), advice, join(known));
+  add(key, "unknown value '{}'; {} of {}", printable(word), advice, fmt::join(known, ", "));
 }
 
 bool Problems::sound(std::initializer_list<std::string_view> keys) const {

@@ -281,7 +281,7 @@ class Reader {
       return read_map(map_of(word_key, node), keys, path, {});
     if (node.kind != Kind::map && node.kind != Kind::null)
       return problems_.add(node.place, path, "{} stands where a map is wanted; write keys of {}",
-                           word(node.kind), join(names_of(keys)));
+                           word(node.kind), fmt::join(names_of(keys), ", "));
     check_names(node, keys, path);
     for (const Key& key : keys) {
       const std::string key_path = path_to(path, key.name);
@@ -316,7 +316,8 @@ class Reader {
     if (!node.find_key(choice) && std::ranges::none_of(node.keys, is_of_word))
       return problems_.add(path_to(path, choice), "is missing; add {}: {}", choice, key.when.words[0]);
     problems_.add(node.find_key(key.name)->place, path_to(path, key.name),
-                  "does not apply to {} {} (only to {}); remove it", choice, word, join(key.when.words));
+                  "does not apply to {} {} (only to {}); remove it", choice, word,
+                  fmt::join(key.when.words, ", "));
   }
 
   // Of two keys that exclude each other the later one is rejected.
@@ -335,7 +336,7 @@ class Reader {
     const std::string at = path_to(path, key.name);
     if (!key.needs.empty() && problems_.sound({at}) && std::ranges::none_of(key.needs, is_there))
       problems_.add(name->place, at, "says nothing without {}; add {}: {}, or remove it",
-                    join(key.needs, " or "), key.needs[0], find_key(keys, key.needs[0])->example);
+                    fmt::join(key.needs, " or "), key.needs[0], find_key(keys, key.needs[0])->example);
   }
 
   // Rejects keys that are unknown or given twice.
@@ -514,7 +515,7 @@ void read_config(const YamlNode& original, Config& config, Problems& problems) {
                  "the deck is empty; write at least a grid (isotherm init prints a commented deck)");
   else if (deck.kind != Kind::map)
     problems.add(deck.place, "", "{} stands where a deck is wanted; write keys of {}", word(deck.kind),
-                 join(names_of(keys)));
+                 fmt::join(names_of(keys), ", "));
   else
     Reader(keys, problems).read_deck(deck);
 }

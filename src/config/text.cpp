@@ -153,8 +153,4 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
   return best;
 }
 
-std::string join(std::span<const std::string_view> words, std::string_view separator) {
-  return fmt::format("{}", fmt::join(words, separator));
-}
-
 }  // namespace isotherm

@@ -36,6 +36,4 @@ std::string shortest(double value);  // reads back to the same bits; "1e12", "1e
 // A word of `known` that `word` was probably meant to be; empty where none is near.
 std::string_view nearest_word(std::string_view word, std::span<const std::string_view> known);
 
-std::string join(std::span<const std::string_view> words, std::string_view separator = ", ");
-
 }  // namespace isotherm

@@ -535,13 +535,13 @@ void check_kernels(const Config& config, const RegistryNames& registry, Problems
       problems.add_unknown_word(kernel.key, kernel.chosen, known);
     else if (!kernel.runs_on(DeviceChoice::automatic))
       problems.add_unavailable(kernel.key, "'{}' is not in this build (it has no CUDA); use one of {}",
-                               kernel.chosen, join(known));
+                               kernel.chosen, fmt::join(known, ", "));
     else if (!problems.sound({"parallel.device"}))
       continue;
     else if (!kernel.runs_on(device))
       problems.add(kernel.key, "'{}' does not run on parallel.device {}; use auto{}{}", kernel.chosen,
                    device == DeviceChoice::cuda ? "cuda" : "cpu", usable.size() > 1 ? " or one of " : "",
-                   join({usable.begin() + 1, usable.end()}));
+                   fmt::join(usable.begin() + 1, usable.end(), ", "));
     else if (other != &kernel)
       problems.add(kernel.key, "'{}' runs on another device than the {} '{}'; use auto", kernel.chosen,
                    other->noun, other->chosen);
@@ -587,7 +587,7 @@ void check_kernel_can(const Config& config, const RegistryNames& registry, bool 
   const auto named = std::ranges::find(registry.kernels, config.solver.kernel, &RegistryNames::Kernel::name);
   if (named != registry.kernels.end() && !(*named.*can))
     problems.add("solver.kernel", "'{}' does not {}; use auto or one of {}", config.solver.kernel, what,
-                 join(able));
+                 fmt::join(able, ", "));
 }
 
 void validate(Config& config, const RegistryNames& registry, Problems& problems) {

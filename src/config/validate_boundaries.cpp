@@ -47,18 +47,6 @@ void check_law(const Config& config, Face f, const BoundaryConfig& law, const st
     problems.add(key, "does not apply to periodic, which is of the whole face; remove it");
 }
 
-void check_list(const Config& config, Face f, const std::vector<BoundaryConfig>& laws,
-                const std::string& face, Problems& problems) {
-  for (std::size_t i = 0; i < laws.size(); ++i) {
-    const std::string key = fmt::format("{}.{}", face, i);
-    check_law(config, f, laws[i], key, problems);
-    if (laws[i].kind == BoundaryKind::periodic)
-      problems.add(key,
-                   "periodic stands alone on a face, and here is a list of laws; use flux, convection, "
-                   "insulated or temperature");
-  }
-}
-
 // The centres of some cells along an axis of a face, at least one on each side of each edge of a patch.
 std::set<double> centres_at_edges(const Config& config, Face f, int i) {
   const GridAxis along(config, face_axes(f)[i]);
@@ -163,7 +151,14 @@ void check_boundaries(const Config& config, const RegistryNames& registry, Probl
     if (!problems.sound({key})) continue;
     const auto side = static_cast<Face>(f);
     check_law(config, side, boundary, key, problems);
-    check_list(config, side, boundary.laws, key, problems);
+    for (std::size_t i = 0; i < boundary.laws.size(); ++i) {
+      const std::string of_law = fmt::format("{}.{}", key, i);
+      check_law(config, side, boundary.laws[i], of_law, problems);
+      if (boundary.laws[i].kind == BoundaryKind::periodic)
+        problems.add(of_law,
+                     "periodic stands alone on a face, and here is a list of laws; use flux, convection, "
+                     "insulated or temperature");
+    }
     if (problems.sound({key, "grid", "verify.solution"})) check_depth(config, side, key, problems);
     if (problems.sound({key, "grid"})) check_temperatures(config, side, problems);
   }

@@ -83,9 +83,8 @@ void check_layers(const Config& config, const MaterialRegion& region, const std:
                   Problems& problems) {
   if (region.layers.empty())
     return problems.add(key,
-                        "has neither layers nor a shape; add layers: [{{material: NAME, thickness: "
-                        "1e-3}}], or shape: {}",
-                        "box");
+                        "has neither layers nor a shape; add layers: [{material: NAME, thickness: 1e-3}], "
+                        "or shape: box");
   const int axis = region.place.axis;
   for (std::size_t i = 0; i < region.layers.size(); ++i)
     check_name_of_material(config, fmt::format("{}.layers.{}.material", key, i), region.layers[i].material,
