@@ -14,10 +14,7 @@
 namespace isotherm::cuda {
 namespace {
 
-struct LaunchShape {
-  static constexpr int threads = 256;
-  static constexpr Index most_blocks = 1024;
-};
+constexpr Index most_blocks = 1024;
 
 // Consecutive equal slots, counted in registers and written where the slot changes.
 struct Run {
@@ -38,23 +35,23 @@ struct Run {
 };
 
 template <class T>
-__global__ void __launch_bounds__(LaunchShape::threads)
+__global__ void __launch_bounds__(block_threads)
     count_coarsened(FieldView<const T> field, Box region, Bins bins, Count* counts) {
   __shared__ unsigned own[most_slots];
-  clear_block<LaunchShape::threads>(own, bins.slots());
+  clear_block<block_threads>(own, bins.slots());
   Run run{0, 0};
-  visit_cells<LaunchShape::threads>(field, FieldView<const T>(), region,
-                                    [&](double value) { run.add(bins.slot(value), own); });
+  visit_cells<block_threads>(field, FieldView<const T>(), region,
+                             [&](double value) { run.add(bins.slot(value), own); });
   run.write(own);
-  add_block<LaunchShape::threads>(own, bins.slots(), counts);
+  add_block<block_threads>(own, bins.slots(), counts);
 }
 
 template <class T>
 void count(const HistogramArgs<T>& args, Stream stream) {
   Count* const counts = cleared(args.counts, args.bins, stream);
   if (args.region.empty()) return;
-  const Index blocks = RowSegments::blocks(args.region, LaunchShape::threads, LaunchShape::most_blocks);
-  count_coarsened<T><<<static_cast<unsigned>(blocks), LaunchShape::threads, 0, native(stream)>>>(
+  const Index blocks = RowSegments::blocks(args.region, block_threads, most_blocks);
+  count_coarsened<T><<<static_cast<unsigned>(blocks), block_threads, 0, native(stream)>>>(
       args.field, args.region, args.bins, counts);
   check_launch("shared_private_coarsened: count_coarsened");
 }
@@ -64,7 +61,7 @@ void count(const HistogramArgs<T>& args, Stream stream) {
 template <class T>
 void histogram_shared_private_coarsened(HistogramKernel<T>& kernel) {
   kernel.launch = count<T>;
-  kernel.resources = [] { return resources_of(count_coarsened<T>, LaunchShape::threads); };
+  kernel.resources = [] { return resources_of(count_coarsened<T>, block_threads); };
 }
 
 ISOTHERM_BOTH_PRECISIONS(histogram_shared_private_coarsened, HistogramKernel);

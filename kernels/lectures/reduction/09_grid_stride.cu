@@ -16,32 +16,27 @@
 namespace isotherm::cuda {
 namespace {
 
-struct LaunchShape {
-  static constexpr int threads = 256;
-  static constexpr Index least_cells = 4 * threads;  // below it a block would not fill its loads in flight
-  static constexpr Index most_blocks = 4096;
-};
+constexpr Index least_cells = 4 * block_threads;  // below it a block would not fill its loads in flight
+constexpr Index most_blocks = 4096;
 
 template <class T, ReductionOp op>
-__global__ void __launch_bounds__(LaunchShape::threads)
+__global__ void __launch_bounds__(block_threads)
     combine_cells(CellTerm<T, op> cell_term, Index cells, double* partials) {
-  __shared__ double values[LaunchShape::threads];
+  __shared__ double values[block_threads];
   const int me = threadIdx.x;
-  const Index threads = Index{gridDim.x} * LaunchShape::threads;
+  const Index threads = Index{gridDim.x} * block_threads;
   double mine = 0;
 #pragma unroll 4
-  for (Index cell = Index{blockIdx.x} * LaunchShape::threads + me; cell < cells; cell += threads) {
+  for (Index cell = Index{blockIdx.x} * block_threads + me; cell < cells; cell += threads) {
     mine = Combine<op>{}(mine, cell_term(cell));
   }
   values[me] = mine;
   __syncthreads();
-  combine_tree<op, LaunchShape::threads>(values);
+  combine_tree<op, block_threads>(values);
   if (me == 0) partials[blockIdx.x] = values[0];
 }
 
-Index blocks_of(Box region) {
-  return std::min(ceil_div(region.cells(), LaunchShape::least_cells), LaunchShape::most_blocks);
-}
+Index blocks_of(Box region) { return std::min(ceil_div(region.cells(), least_cells), most_blocks); }
 
 template <class T>
 void reduce(const ReductionArgs<T>& args, Stream stream) {
@@ -49,7 +44,7 @@ void reduce(const ReductionArgs<T>& args, Stream stream) {
   const Index blocks = blocks_of(args.region);
   with_operation(args.op, [&]<ReductionOp op>() {
     if (blocks > 0) {
-      combine_cells<T, op><<<static_cast<unsigned>(blocks), LaunchShape::threads, 0, native(stream)>>>(
+      combine_cells<T, op><<<static_cast<unsigned>(blocks), block_threads, 0, native(stream)>>>(
           CellTerm<T, op>(args), args.region.cells(), partials);
       check_launch("grid_stride: combine_cells");
     }
@@ -63,9 +58,7 @@ template <class T>
 void reduction_grid_stride(ReductionKernel<T>& kernel) {
   kernel.launch = reduce<T>;
   kernel.scratch_bytes = [](Box region) { return partials_bytes(blocks_of(region)); };
-  kernel.resources = [] {
-    return resources_of(combine_cells<T, ReductionOp::sum_squares>, LaunchShape::threads);
-  };
+  kernel.resources = [] { return resources_of(combine_cells<T, ReductionOp::sum_squares>, block_threads); };
 }
 
 ISOTHERM_BOTH_PRECISIONS(reduction_grid_stride, ReductionKernel);

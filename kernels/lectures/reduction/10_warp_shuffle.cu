@@ -22,23 +22,18 @@ namespace {
 
 // Two waves on a large GPU; more blocks give the second stage more work (docs/tuning-log). A constant, not
 // the number of multiprocessors, which would change the order of the sum from GPU to GPU.
-struct LaunchShape {
-  static constexpr int threads = 256;
-  static constexpr Index most_blocks = 2048;
-};
+constexpr Index most_blocks = 2048;
 
 template <class T, ReductionOp op>
-__global__ void __launch_bounds__(LaunchShape::threads)
+__global__ void __launch_bounds__(block_threads)
     combine_cells(FieldView<const T> a, FieldView<const T> b, Box region, double* partials) {
   double mine = 0;
-  visit_cells<LaunchShape::threads>(a, b, region, [&](double d) { mine = Combine<op>{}(mine, part<op>(d)); });
-  mine = combine_block<LaunchShape::threads>(mine, Combine<op>{});
+  visit_cells<block_threads>(a, b, region, [&](double d) { mine = Combine<op>{}(mine, part<op>(d)); });
+  mine = combine_block<block_threads>(mine, Combine<op>{});
   if (threadIdx.x == 0) partials[blockIdx.x] = mine;
 }
 
-Index blocks_of(Box region) {
-  return RowSegments::blocks(region, LaunchShape::threads, LaunchShape::most_blocks);
-}
+Index blocks_of(Box region) { return RowSegments::blocks(region, block_threads, most_blocks); }
 
 template <class T>
 void reduce(const ReductionArgs<T>& args, Stream stream) {
@@ -46,7 +41,7 @@ void reduce(const ReductionArgs<T>& args, Stream stream) {
   const Index blocks = blocks_of(args.region);
   with_operation(args.op, [&]<ReductionOp op>() {
     if (blocks > 0) {
-      combine_cells<T, op><<<static_cast<unsigned>(blocks), LaunchShape::threads, 0, native(stream)>>>(
+      combine_cells<T, op><<<static_cast<unsigned>(blocks), block_threads, 0, native(stream)>>>(
           args.a, args.b, args.region, partials);
       check_launch("warp_shuffle: combine_cells");
     }
@@ -60,9 +55,7 @@ template <class T>
 void reduction_warp_shuffle(ReductionKernel<T>& kernel) {
   kernel.launch = reduce<T>;
   kernel.scratch_bytes = [](Box region) { return partials_bytes(blocks_of(region)); };
-  kernel.resources = [] {
-    return resources_of(combine_cells<T, ReductionOp::sum_squares>, LaunchShape::threads);
-  };
+  kernel.resources = [] { return resources_of(combine_cells<T, ReductionOp::sum_squares>, block_threads); };
 }
 
 ISOTHERM_BOTH_PRECISIONS(reduction_warp_shuffle, ReductionKernel);
