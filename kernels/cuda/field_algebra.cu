@@ -35,22 +35,25 @@ struct Walk {
   unsigned blocks() const { return blocks_x * blocks_y * blocks_z; }
 };
 
-// Stores the first `count` values in consecutive cells, which are aligned like a pack of T.
-template <class T, class Change>
-__device__ __forceinline__ void store(const Change (&values)[Pack<T>::cells], Index count, Change* to) {
-  struct alignas(sizeof values) Word {
-    Change v[Pack<T>::cells];
-  };
-  if (count >= Pack<T>::cells) {
-    Word word;
-    memcpy(word.v, values, sizeof values);
-    *reinterpret_cast<Word*>(to) = word;
-    return;
+// A number for each cell of a pack of T.
+template <class T, class Number>
+struct alignas(Pack<T>::cells * sizeof(Number)) OfPack {
+  Number v[Pack<T>::cells];
+
+  static __device__ __forceinline__ OfPack load(const Number* from) {
+    return *reinterpret_cast<const OfPack*>(from);
   }
+  // Stores the first `count` numbers.
+  __device__ __forceinline__ void store(Index count, Number* to) const {
+    if (count >= Pack<T>::cells) {
+      *reinterpret_cast<OfPack*>(to) = *this;
+      return;
+    }
 #pragma unroll
-  for (int i = 0; i < Pack<T>::cells; ++i)
-    if (i < count) to[i] = values[i];
-}
+    for (int i = 0; i < Pack<T>::cells; ++i)
+      if (i < count) to[i] = v[i];
+  }
+};
 
 // Lanes beyond the region repeat its last pack and store nothing: shuffles need all lanes.
 template <class T, class Change, class Norm>
@@ -92,13 +95,13 @@ __global__ void __launch_bounds__(threads, 2) find_columns(Defect<T, Change> d, 
             x_hi};
         const Pack<T> made = updated_pack(d.unit, near, scaled_source(d.unit, sources[j]));
         const Index count = y + j < n.y ? kept : 0;
-        Change defects[cells];
+        OfPack<T, Change> defects;
 #pragma unroll
         for (int i = 0; i < cells; ++i) {
-          defects[i] = defect_of(d, made.v[i] - at[j].v[i]);
+          defects.v[i] = defect_of(d, made.v[i] - at[j].v[i]);
           if (i < count) norm.add(made.v[i], at[j].v[i], i);
         }
-        if (!d.defect.empty()) store<T>(defects, count, &d.defect(x, y + j, z));
+        if (!d.defect.empty()) defects.store(count, &d.defect(x, y + j, z));
       }
 #pragma unroll
       for (int j = 0; j < rows; ++j) {
@@ -127,18 +130,15 @@ void find_defect(const Defect<T, Change>& d, Stream stream) {
 template <class T, class Change>
 void add(FieldView<const Change> change, FieldView<T> field, Box region, Stream stream) {
   constexpr int cells = Pack<T>::cells;
-  struct alignas(cells * sizeof(Change)) Changes {
-    Change v[cells];
-  };
   Box packs = region;
   packs.hi.x = ceil_div(region.hi.x, cells);
   launch_for_cells("add_change", packs, stream, [=] __device__(Int3 pack) {
     const Int3 cell{pack.x * cells, pack.y, pack.z};
-    const Changes changes = *reinterpret_cast<const Changes*>(&change(cell));
-    Pack<T> sum = Pack<T>::load(&field(cell));
+    const auto changes = OfPack<T, Change>::load(&change(cell));
+    auto sum = OfPack<T, T>::load(&field(cell));
 #pragma unroll
     for (int i = 0; i < cells; ++i) sum.v[i] += static_cast<T>(changes.v[i]);
-    store<T>(sum.v, region.hi.x - cell.x, &field(cell));
+    sum.store(region.hi.x - cell.x, &field(cell));
   });
 }
 

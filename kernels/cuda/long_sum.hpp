@@ -2,18 +2,19 @@
 // reductions. For .cu files only.
 //
 // Instead of three atomic operations per value, a lane keeps an expansion: four doubles, each the rounding
-// error of the one before it. A value is added to the first, the exact error of that addition (two_sum) to
-// the second, and so on until the error is zero, mostly after two steps. A rest that the fourth cannot hold
-// is added to the block's accumulator. Five rounds of shuffles add the 32 expansions up, exactly, and one
-// lane per warp adds four doubles to the accumulator. Blocks add their digits to those of the grid, and a
-// last kernel carries and rounds. (S. Collange, D. Defour, S. Graillat, R. Iakymchuk, Parallel Computing 49
-// (2015); two_sum: D. E. Knuth, TAOCP 2, section 4.2.2.)
+// error of the one before it. A value is added to the first, the exact error of that addition to the second,
+// and so on until the error is zero, mostly after two steps. A rest that the fourth cannot hold is added to
+// the block's accumulator. Five rounds of shuffles add the 32 expansions up, exactly, and one lane per warp
+// adds four doubles to the accumulator. Blocks add their digits to those of the grid, and a last kernel
+// carries and rounds. (S. Collange, D. Defour, S. Graillat, R. Iakymchuk, Parallel Computing 49 (2015);
+// exact_sum(): D. E. Knuth, TAOCP 2, section 4.2.2.)
 #pragma once
 
 #include <cmath>
 
 #include "kernels/cuda/launch.hpp"
 #include "kernels/long_accumulator.hpp"
+#include "kernels/math/pair.hpp"
 
 namespace isotherm::cuda {
 
@@ -32,16 +33,6 @@ static __device__ __attribute__((noinline)) void add_value(LongAccumulator& sum,
 
 static __device__ __attribute__((noinline)) void normalise(LongAccumulator& sum) { sum.normalise(); }
 
-// a + b = sum + error, exactly, where nothing overflows.
-struct TwoSum {
-  double sum, error;
-};
-__device__ __forceinline__ TwoSum two_sum(double a, double b) {
-  const double sum = a + b;
-  const double of_b = sum - a, of_a = sum - of_b;
-  return {sum, (a - of_a) + (b - of_b)};
-}
-
 // The exact sum of a few doubles that do not overlap much.
 struct Expansion {
   static constexpr int terms = 4;
@@ -54,9 +45,9 @@ struct Expansion {
     if (!(fabs(value) < too_large)) return value;
 #pragma unroll
     for (int i = 0; i < terms; ++i) {
-      const TwoSum next = two_sum(term[i], value);
-      term[i] = next.sum;
-      value = next.error;
+      const math::Pair sum = math::exact_sum(term[i], value);
+      term[i] = sum.high;
+      value = sum.low;
       if (value == 0) break;
     }
     return value;
