@@ -12,7 +12,6 @@ namespace isotherm::cuda {
 namespace {
 
 constexpr int most_warps = 8;
-constexpr std::size_t preferred_shared_bytes = 48 << 10;
 constexpr int shallow = 12;  // deepest stack for which a warp takes eight rows
 
 template <int points>  // of a lane
@@ -121,9 +120,8 @@ template <class T, int points>
 void evaluate_rows(const FormulaGrid<T>& grid, Stream stream) {
   constexpr auto kernel = evaluate_points<T, points>;
   const std::size_t warp_bytes = static_cast<std::size_t>(grid.depth) * points * warp_size * sizeof(double);
-  const auto warps = std::clamp<std::size_t>(preferred_shared_bytes / warp_bytes, 1, most_warps);
+  const auto warps = std::clamp<std::size_t>(usual_shared_bytes / warp_bytes, 1, most_warps);
   const std::size_t bytes = warps * warp_bytes;
-  if (bytes > preferred_shared_bytes) allow_shared(kernel, bytes);
   const Int3 n = grid.points;
   const dim3 block(warp_size, static_cast<unsigned>(warps));
   // All rows of a lane count as one cell of the box.

@@ -45,23 +45,26 @@ inline void check_launch(const char* name, cudaError_t code = cudaGetLastError()
   if (code != cudaSuccess) check(code, (std::string("the launch of kernel ") + name).c_str());
 }
 
+// A block of any kernel may have this much dynamic shared memory. More must be allowed for the kernel.
+inline constexpr std::size_t usual_shared_bytes = 48 << 10;
+template <class... Formal>
+void allow_shared(void (*kernel)(Formal...), std::size_t bytes) {
+  if (bytes <= usual_shared_bytes) return;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+        "cudaFuncSetAttribute");
+}
+
 // Queues a kernel, as <<<>>> does, and checks the launch.
 template <class... Formal, class... Actual>
 void launch(const char* name, void (*kernel)(Formal...), const Threads& threads, Stream stream,
             Actual&&... arguments) {
+  allow_shared(kernel, threads.shared_bytes);
   cudaLaunchConfig_t config = {};
   config.gridDim = threads.grid;
   config.blockDim = threads.block;
   config.dynamicSmemBytes = threads.shared_bytes;
   config.stream = native(stream);
   check_launch(name, cudaLaunchKernelEx(&config, kernel, std::forward<Actual>(arguments)...));
-}
-
-// More than 48 KB of dynamic shared memory per block needs this call.
-template <class... Formal>
-void allow_shared(void (*kernel)(Formal...), std::size_t bytes) {
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-        "cudaFuncSetAttribute");
 }
 
 // The block `wide`, made narrower where the box is thin and longer in y and z instead, so that warps stay
@@ -191,6 +194,7 @@ inline std::string compute_capability() {
 template <class... Formal>
 int blocks_per_processor(void (*kernel)(Formal...), int threads, std::size_t shared_bytes) {
   int blocks = 0;
+  allow_shared(kernel, shared_bytes);
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes),
         "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
   return blocks;

@@ -243,7 +243,6 @@ void sweep_face(const SweepArgs<T>& args, int upper, Stream stream) {
   constexpr std::size_t bytes = sizeof(Lines<T, sweeps>);
   const Int3 n = args.region.extent();
   const Index across = patches_of(n[1 - axis], sweeps), blocks = across * patches_of(n.z, sweeps);
-  allow_shared(kernel, bytes);
   launch("sweep_lines", kernel, {dim3(static_cast<unsigned>(blocks)), dim3(patch * patch), bytes}, stream,
          args, upper, static_cast<int>(across));
   finish_norm(args.norm, static_cast<unsigned>(blocks), stream);

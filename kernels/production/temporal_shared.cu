@@ -101,21 +101,18 @@ __global__ void __launch_bounds__(threads)
     each_cell<along_x>(spans, sweeps - 1 - sweep, [&](int x, int y, int z) {
       const int at = place(x, y, z);
       const T centre = from[at];
-      const auto lower = [&](int axis, int cell, Index p, Index q) {
-        if (cell != spans[axis].at_lower) return from[at - pitches[axis]];
-        const Boundary<T>& boundary = a.boundaries.faces[2 * axis];
-        return boundary_ghost(boundary.a, boundary.b_at(p, q, sweep), centre);
-      };
-      const auto upper = [&](int axis, int cell, Index p, Index q) {
-        if (cell != spans[axis].at_upper) return from[at + pitches[axis]];
-        const Boundary<T>& boundary = a.boundaries.faces[2 * axis + 1];
+      const auto near = [&](int axis, bool upper, int here, Index p, Index q) {
+        if (here != (upper ? spans[axis].at_upper : spans[axis].at_lower))
+          return from[upper ? at + pitches[axis] : at - pitches[axis]];
+        const Boundary<T>& boundary = a.boundaries.faces[2 * axis + upper];
         return boundary_ghost(boundary.a, boundary.b_at(p, q, sweep), centre);
       };
       const Int3 cell = there(x, y, z);
-      const T value = stencil_update(c, centre, lower(0, x, cell.y, cell.z), upper(0, x, cell.y, cell.z),
-                                     lower(1, y, cell.x, cell.z), upper(1, y, cell.x, cell.z),
-                                     lower(2, z, cell.x, cell.y), upper(2, z, cell.x, cell.y),
-                                     has_heat ? c.heat : scaled_source(c, shared.source[at]));
+      const T value =
+          stencil_update(c, centre, near(0, false, x, cell.y, cell.z), near(0, true, x, cell.y, cell.z),
+                         near(1, false, y, cell.x, cell.z), near(1, true, y, cell.x, cell.z),
+                         near(2, false, z, cell.x, cell.y), near(2, true, z, cell.x, cell.y),
+                         has_heat ? c.heat : scaled_source(c, shared.source[at]));
       if (sweep + 1 == sweeps) {
         a.out(cell) = value;
       } else {
@@ -141,7 +138,6 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
       constexpr Tile t = threads_of<along_x>;
       const auto kernel =
           args.source.empty() ? kernel_of<T, along_x, tile, true> : kernel_of<T, along_x, tile>;
-      allow_shared(kernel, sizeof(Shared<T, tile>));
       cover(args.region, dim3(tile.x, tile.y, tile.z), [&](dim3 grid, Int3 first) {
         launch("temporal_shared", kernel, {grid, dim3(t.x, t.y, t.z), sizeof(Shared<T, tile>)}, stream, args,
                first, plan.time_block);
@@ -161,7 +157,6 @@ void stencil_temporal_shared(StencilKernel<T>& kernel) {
   kernel.unsupported =
       by_tile<tiles>([]<Tile tile>() { return without_shared_memory(sizeof(Shared<T, tile>)); });
   kernel.resources = by_tile<tiles>([]<Tile tile>() {
-    allow_shared(kernel_of<T, warp_size, tile>, sizeof(Shared<T, tile>));
     return resources_of(kernel_of<T, warp_size, tile>, threads, sizeof(Shared<T, tile>));
   });
   kernel.suits_small_blocks = true;

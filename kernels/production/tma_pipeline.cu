@@ -280,19 +280,12 @@ template <class T, PipelineTile tile, class Norm = NoNorm, class Stores = NoStor
 constexpr auto kernel =
     tma_pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages, Norm, Stores, Classes, source>;
 
-template <class T, PipelineTile tile, bool classes>
-constexpr Threads threads(unsigned blocks) {
-  return {dim3(blocks), dim3(tile.warps() * warp_size), pipeline_bytes<T, tile, classes>};
-}
-
 // Blocks that the device holds at once.
 template <class T, PipelineTile tile>
 Index slots() {
-  static const Index number = [] {  // one device per process
-    const auto function = kernel<T, tile, UpdateSum<ReductionOp::sum_squares>>;
-    allow_shared(function, pipeline_bytes<T, tile>);
-    return blocks_at_once(function, tile.warps() * warp_size, pipeline_bytes<T, tile>);
-  }();
+  static const Index number =  // one device per process
+      blocks_at_once(kernel<T, tile, UpdateSum<ReductionOp::sum_squares>>, tile.warps() * warp_size,
+                     pipeline_bytes<T, tile>);
   return number;
 }
 
@@ -319,8 +312,8 @@ struct PipelineLaunch {
         Schedule::of(bytes, columns.blocks(), columns.planes, slots<T, tile>(), tile.throttle);
     const auto start = [&]<class Stores, class Classes>(auto function, const Stores& stores,
                                                         const Classes& classes) {
-      allow_shared(function, pipeline_bytes<T, tile, Classes::any>);
-      launch("tma_pipeline", function, threads<T, tile, Classes::any>(columns.blocks()), stream, map,
+      launch("tma_pipeline", function,
+             {columns.blocks(), tile.warps() * warp_size, pipeline_bytes<T, tile, Classes::any>}, stream, map,
              side_map, a, schedule, stores, classes);
     };
     if (!args.materials.empty()) {
@@ -355,9 +348,7 @@ void stencil_tma_pipeline(StencilKernel<T>& kernel) {
     return without_bulk_copies(isotherm::cuda::kernel<T, tile>, pipeline_bytes<T, tile>);
   });
   kernel.resources = by_tile<tiles>([]<PipelineTile tile>() {
-    const auto function = isotherm::cuda::kernel<T, tile>;
-    allow_shared(function, pipeline_bytes<T, tile>);
-    return resources_of(function, tile.warps() * warp_size, pipeline_bytes<T, tile>);
+    return resources_of(isotherm::cuda::kernel<T, tile>, tile.warps() * warp_size, pipeline_bytes<T, tile>);
   });
   kernel.sweeps_materials = true;
 }
