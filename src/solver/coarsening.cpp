@@ -86,11 +86,11 @@ Index most_cells_of_whole_grid(const Config& config, Backend backend) {
 std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& decomposition,
                                      Backend backend) {
   std::vector<CoarseGrid> all;
+  const auto longest = [](Int3 n) { return std::max({n.x, n.y, n.z}); };
   const Config* finest = &config;
   bool whole = decomposition.ranks() == 1;
   const auto has_coarser = [&] {
-    const auto [x, y, z] = finest->grid.cells;
-    const Index cells = std::max({x, y, z});
+    const Index cells = longest(finest->grid.cells);
     return cells > coarsest_cells || (cells > 1 && (all.empty() || !sweeps_solve(*finest)));
   };
   while (has_coarser()) {
