@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "config/expression.hpp"
+#include "config/yaml_tree.hpp"
 #include "core/box.hpp"
 #include "core/enum_words.hpp"
 
@@ -354,9 +355,10 @@ struct Config {
   // The position of a key: "deck.yaml:12:8: problem.dt" or "argument 3: problem.dt". A key that the deck does
   // not set has the position of its section. For checks after the reader.
   std::string at(const std::string& key) const;
+  std::string file;                     // the deck's path
+  std::map<std::string, Place> places;  // of its keys; "" is the deck
   SourcesOfDeck sources_of_deck;
-  std::map<std::string, std::string> places;  // key -> "deck.yaml:12:8"; "" is the deck
-  std::vector<std::string> warnings;          // a line each, placed like errors
+  std::vector<std::string> warnings;  // a line each, placed like errors
 };
 
 // Derived quantities that every later folder needs in the same form. Of a body of several materials

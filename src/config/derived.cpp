@@ -19,7 +19,7 @@ namespace isotherm {
 std::string Config::at(const std::string& key) const {
   auto place = find_around(places, key);
   if (place == places.end()) place = places.find("");  // the deck
-  return (place == places.end() ? name : place->second) + ": " + deck_key(key, sources_of_deck);
+  return (place == places.end() ? name : place->second.text(file)) + ": " + deck_key(key, sources_of_deck);
 }
 
 std::string deck_key(const std::string& key, const SourcesOfDeck& sources) {

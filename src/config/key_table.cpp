@@ -704,7 +704,9 @@ std::string range_text(const Range& range) {
   return fmt::format(fmt::runtime(form), shortest(range.low), shortest(range.high));
 }
 
-std::string when_text(const When& when) { return fmt::format("{} {}", when.key, fmt::join(when.words, " or ")); }
+std::string when_text(const When& when) {
+  return fmt::format("{} {}", when.key, fmt::join(when.words, " or "));
+}
 
 static std::string wanted_number(const Key& key, std::string_view what) {
   return fmt::format("{} {}{}{}{}", what, key.range.above_low ? "" : "from ", range_text(key.range),
@@ -723,31 +725,31 @@ static std::string wanted_numbers(const Key& key, const Numbers& numbers) {
 }
 
 std::string wanted_text(const Key& key) {
-  const std::string wanted =
-      std::visit(Overloaded{[](const Choice& choice) { return fmt::format("one of {}", fmt::join(choice.words, ", ")); },
-                            [](const Section&) { return std::string("a map of keys"); },
-                            [](const MapList& list) {
-                              return list.name ? fmt::format("a map of {}, {{NAME: {{...}}}}", list.what)
-                                               : fmt::format("a list of {}", list.what);
-                            },
-                            [](const Written& written) {
-                              return std::string(written.form == Written::Form::maps
-                                                     ? "a list of maps, {key.path: value}"
-                                                     : "a map of lists, {key.path: [values]}");
-                            },
-                            [&](const Numbers& numbers) { return wanted_numbers(key, numbers); },
-                            [&](const CellSizes&) {
-                              return wanted_number(key, "a number") +
-                                     ", or [x, y, z] of numbers and zones [[count, size], ...]";
-                            },
-                            [](const std::string*) { return std::string("text"); },
-                            [](const std::vector<std::string>*) { return std::string("a list of words"); },
-                            [&](const auto*) {  // a formula
-                              const bool table = key.variables.find('t') != key.variables.npos;
-                              return fmt::format("{}{} or a formula of {}", wanted_number(key, "a number"),
-                                                 table ? ", a table" : "", fmt::join(key.variables, ", "));
-                            }},
-                 key.target);
+  const std::string wanted = std::visit(
+      Overloaded{[](const Choice& choice) { return fmt::format("one of {}", fmt::join(choice.words, ", ")); },
+                 [](const Section&) { return std::string("a map of keys"); },
+                 [](const MapList& list) {
+                   return list.name ? fmt::format("a map of {}, {{NAME: {{...}}}}", list.what)
+                                    : fmt::format("a list of {}", list.what);
+                 },
+                 [](const Written& written) {
+                   return std::string(written.form == Written::Form::maps
+                                          ? "a list of maps, {key.path: value}"
+                                          : "a map of lists, {key.path: [values]}");
+                 },
+                 [&](const Numbers& numbers) { return wanted_numbers(key, numbers); },
+                 [&](const CellSizes&) {
+                   return wanted_number(key, "a number") +
+                          ", or [x, y, z] of numbers and zones [[count, size], ...]";
+                 },
+                 [](const std::string*) { return std::string("text"); },
+                 [](const std::vector<std::string>*) { return std::string("a list of words"); },
+                 [&](const auto*) {  // a formula
+                   const bool table = key.variables.find('t') != key.variables.npos;
+                   return fmt::format("{}{} or a formula of {}", wanted_number(key, "a number"),
+                                      table ? ", a table" : "", fmt::join(key.variables, ", "));
+                 }},
+      key.target);
   return key.absent_word.empty() ? wanted : fmt::format("{}, or {}", wanted, key.absent_word);
 }
 

@@ -40,7 +40,7 @@ inline constexpr std::string_view void_word = "void";
 struct MaterialClasses {
   std::vector<MaterialClass> classes;
   // The class of a material, by its number: the order of Config::materials, then the word void. On a graded
-  // grid by cell sizes too, see of_sizes().
+  // grid by cell sizes too, see of().
   std::vector<std::uint8_t> of_material;
   std::vector<double> resistances;  // m^2 K/W, of contacts between two classes
   // By axis and zone (config/grid_axes.hpp): its first cell, and the number of its cell size along the axis.
@@ -55,12 +55,10 @@ struct MaterialClasses {
     const auto zone = std::ranges::upper_bound(first, cell) - first.begin() - 1;
     return number_of_size[axis][zone];
   }
-  std::uint8_t of_sizes(std::size_t material, const std::array<std::size_t, 3>& size) const {
-    return of_material[((material * sizes[2] + size[2]) * sizes[1] + size[1]) * sizes[0] + size[0]];
-  }
   // The class of a cell of the domain, by its material.
   std::uint8_t of(std::size_t material, Int3 cell) const {
-    return of_sizes(material, {size_number(0, cell.x), size_number(1, cell.y), size_number(2, cell.z)});
+    const std::size_t x = size_number(0, cell.x), y = size_number(1, cell.y), z = size_number(2, cell.z);
+    return of_material[((material * sizes[2] + z) * sizes[1] + y) * sizes[0] + x];
   }
   // The classes that the cells of a void may have, by its number.
   std::vector<int> of_void(std::size_t material) const {

@@ -101,20 +101,9 @@ bool Problems::sound(std::initializer_list<std::string_view> keys) const {
   return true;
 }
 
-std::string Problems::describe(const Place& place) const {
-  if (place.argument > 0) return fmt::format("argument {}", place.argument);
-  return fmt::format("{}:{}:{}", file_, place.line, place.column);
-}
-
 std::string Problems::line(const Place& place, const std::string& key, const std::string& text) const {
-  if (key.empty()) return fmt::format("{}: {}", describe(place), text);
-  return fmt::format("{}: {}: {}", describe(place), printable(deck_key(key, sources_)), text);
-}
-
-std::map<std::string, std::string> Problems::places() const {
-  std::map<std::string, std::string> result;
-  for (const auto& [key, place] : places_) result[key] = describe(place);
-  return result;
+  const std::string name = key.empty() ? "" : printable(deck_key(key, sources_)) + ": ";
+  return fmt::format("{}: {}{}", place.text(file_), name, text);
 }
 
 void Problems::throw_if_any() const {

@@ -45,6 +45,8 @@ Error deck_error(const Config& config, const std::string& key, fmt::format_strin
 class Problems {
  public:
   explicit Problems(std::string file) : file_(std::move(file)) {}
+  explicit Problems(const Config& deck)  // for checks after the reader
+      : file_(deck.file), places_(deck.places), sources_(deck.sources_of_deck) {}
 
   const std::string& file() const { return file_; }  // the deck
 
@@ -102,7 +104,6 @@ class Problems {
   // The entries of the deck from which the sources are read from now on: messages name the entries.
   void number_sources(SourcesOfDeck sources) { sources_ = std::move(sources); }
   const SourcesOfDeck& sources() const { return sources_; }
-  std::map<std::string, std::string> places() const;  // key -> "deck.yaml:12:8" or "argument 3"
   const std::map<std::string, Place>& remembered() const { return places_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -112,7 +113,6 @@ class Problems {
     std::string text;
     bool is_unavailable;  // in this build
   };
-  std::string describe(const Place& place) const;
   std::string line(const Place& place, const std::string& key, const std::string& text) const;
 
   std::string file_;

@@ -582,7 +582,8 @@ Config settle_config(const YamlNode& deck, const std::string& path, const Regist
   validate(config, registry, problems);
   problems.throw_if_any();
   config.sources_of_deck = problems.sources();
-  config.places = problems.places();
+  config.file = path;
+  config.places = problems.remembered();
   config.warnings = problems.warnings();
   return config;
 }

@@ -62,41 +62,29 @@ void check_method(Config& config, Problems& problems) {
                transient ? "euler, rkl, implicit" : "jacobi, chebyshev, multigrid");
 }
 
-struct StepProblem {
-  std::string key;
-  std::string text;
-  bool is_warning = false;
-};
-
-void check_euler_step(const Config& config, double dt, std::vector<StepProblem>& found) {
+void check_euler_step(const Config& config, double dt, Problems& problems) {
   const double limit = stable_dt(config), monotone = monotone_dt(config);
   if (dt > limit && !config.problem.allow_unstable)
-    found.push_back({"problem.dt",
-                     fmt::format("{} s is above the stability limit of {} s, {}; write at most that, or auto",
-                                 shortest(dt), shortest(limit),
-                                 has_several_materials(config)
-                                     ? "the least of all cells: rho c over the conductances of its faces"
-                                     : "1/(2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2))")});
+    problems.add("problem.dt", "{} s is above the stability limit of {} s, {}; write at most that, or auto",
+                 shortest(dt), shortest(limit),
+                 has_several_materials(config)
+                     ? "the least of all cells: rho c over the conductances of its faces"
+                     : "1/(2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2))");
   if (dt > monotone && dt <= limit)
-    found.push_back(
-        {"problem.dt",
-         fmt::format("{} s is stable (the limit is {} s), but above {} s temperatures at the boundaries can "
-                     "pass beyond their neighbours' and oscillate; write at most that, or auto",
-                     shortest(dt), shortest(limit), shortest(monotone)),
-         true});
+    problems.warn("problem.dt",
+                  "{} s is stable (the limit is {} s), but above {} s temperatures at the boundaries can "
+                  "pass beyond their neighbours' and oscillate; write at most that, or auto",
+                  shortest(dt), shortest(limit), shortest(monotone));
 }
 
 // Intervals of outputs that are longer than the run.
-void check_intervals(const Config& config, std::vector<StepProblem>& found) {
+void check_intervals(const Config& config, Problems& problems) {
   const TimePlan plan = time_plan(config);
   const auto steps = static_cast<double>(plan.steps), end = config.problem.end_time.value_or(plan.dt * steps);
   const auto check = [&](const std::string& key, const auto& interval, double last, const char* unit) {
     if (interval && static_cast<double>(*interval) > last * (1 + 1e-9))
-      found.push_back({key,
-                       fmt::format("{} is more than the {} {} of the run; at most the first and the last are "
-                                   "written",
-                                   shortest(static_cast<double>(*interval)), shortest(last), unit),
-                       true});
+      problems.warn(key, "{} is more than the {} {} of the run; at most the first and the last are written",
+                    shortest(static_cast<double>(*interval)), shortest(last), unit);
   };
   auto all = output_times(config);
   all.emplace_back("output.checkpoint", config.output.checkpoint);
@@ -107,30 +95,24 @@ void check_intervals(const Config& config, std::vector<StepProblem>& found) {
   check("output.diagnostics", config.output.diagnostics, steps, "steps");
 }
 
-// The problems of a time step, by its limits, and of the intervals that count these steps.
-std::vector<StepProblem> problems_of_step(const Config& config) {
+// Checks the time step against its limits, and the intervals that count these steps.
+void check_step(const Config& config, Problems& problems) {
   const ProblemConfig& p = config.problem;
-  std::vector<StepProblem> found;
   if (const int most = most_rkl_stages(config); is_rkl(config) && p.dt > rkl_limit(config, most))
-    found.push_back(
-        {"problem.dt",
-         fmt::format("{} s would take more than {} stages, in which {} values lose digits to "
-                     "rounding; write at most {}, or auto",
-                     shortest(*p.dt), most, word(config.precision), shortest(rkl_limit(config, most)))});
-  if (takes_long_steps(config)) {
-    check_intervals(config, found);
-    return found;
-  }
-  if (p.dt) check_euler_step(config, *p.dt, found);
+    problems.add("problem.dt",
+                 "{} s would take more than {} stages, in which {} values lose digits to rounding; write at "
+                 "most {}, or auto",
+                 shortest(*p.dt), most, word(config.precision), shortest(rkl_limit(config, most)));
+  if (takes_long_steps(config)) return check_intervals(config, problems);
+  if (p.dt) check_euler_step(config, *p.dt, problems);
   constexpr double most_steps = 1e15;
   const double dt = p.dt ? *p.dt : std::min(p.dt_fraction * stable_dt(config), monotone_dt(config));
   if (p.end_time && *p.end_time / dt > most_steps)
-    found.push_back({"problem.end_time",
-                     fmt::format("{} s in steps of {} s are more than 1e15 steps; choose a smaller end_time",
-                                 shortest(*p.end_time), shortest(dt))});
+    problems.add("problem.end_time",
+                 "{} s in steps of {} s are more than 1e15 steps; choose a smaller end_time",
+                 shortest(*p.end_time), shortest(dt));
   else
-    check_intervals(config, found);
-  return found;
+    check_intervals(config, problems);
 }
 
 void check_time_step(const Config& config, Problems& problems) {
@@ -142,9 +124,7 @@ void check_time_step(const Config& config, Problems& problems) {
     problems.add("problem.dt",
                  "auto needs an end_time, of which implicit takes a part; write dt, or end_time "
                  "instead of steps");
-  if (has_several_materials(config)) return;  // set_step_limits() does the rest
-  for (const auto& [key, text, is_warning] : problems_of_step(config))
-    is_warning ? problems.warn(key, "{}", text) : problems.add(key, text);
+  if (!has_several_materials(config)) check_step(config, problems);  // else set_step_limits() does that
 }
 
 void check_tolerance(Config& config, Problems& problems) {
@@ -373,9 +353,9 @@ void check_periodic_pairs(const Config& config, Problems& problems) {
 
 // diffusivity = conductivity / (density heat_capacity): enough must be given.
 void check_material(const Config& config, Problems& problems) {
-  if (!config.materials.empty() || !problems.sound({"material", "materials"})) return;
+  if (!problems.sound({"material", "materials", "problem.kind", "boundaries"})) return;
+  if (!config.materials.empty()) return;
   const MaterialConfig& m = config.material;
-  if (!problems.sound({"problem.kind", "boundaries"})) return;
   if (is_transient(config) && !m.diffusivity && !(m.conductivity && m.density))
     problems.add("material",
                  "a transient problem needs the diffusivity; add diffusivity, or conductivity, density and "
@@ -619,10 +599,10 @@ void validate(Config& config, const RegistryNames& registry, Problems& problems)
 
 void set_step_limits(Config& config, const StepLimits& limits) {
   config.step_limits = limits;
-  for (const auto& [key, text, is_warning] : problems_of_step(config)) {
-    if (!is_warning) throw deck_error(config, key, "{}", text);
-    config.warnings.push_back(fmt::format("{}: {}", config.at(key), text));
-  }
+  Problems problems(config);
+  check_step(config, problems);
+  problems.throw_if_any();
+  for (const std::string& warning : problems.warnings()) config.warnings.push_back(warning);
 }
 
 }  // namespace isotherm

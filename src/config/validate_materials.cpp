@@ -44,8 +44,7 @@ void check_one_material(const Config& config, const NamedMaterial& material, Pro
     return problems.add(key,
                         "is the word for cells that are no part of the body, and needs no entry; remove "
                         "it, or choose another name");
-  if (!problems.sound({key})) return;
-  if (problems.sound({"problem.kind"}) && config.problem.kind == ProblemKind::transient &&
+  if (problems.sound({key, "problem.kind"}) && config.problem.kind == ProblemKind::transient &&
       !material.is_void() && !material.density)
     problems.add(key, "a transient problem needs rho c; add density and heat_capacity");
 }

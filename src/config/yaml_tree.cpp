@@ -18,6 +18,10 @@
 
 namespace isotherm {
 
+std::string Place::text(const std::string& deck) const {
+  return argument > 0 ? fmt::format("argument {}", argument) : fmt::format("{}:{}:{}", deck, line, column);
+}
+
 const YamlKey* YamlNode::find_key(std::string_view name) const {
   const auto at = std::ranges::find(keys, name, &YamlKey::name);
   return at == keys.end() ? nullptr : &*at;

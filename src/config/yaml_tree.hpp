@@ -18,6 +18,8 @@ struct Place {
   int argument = 0;
   int line = 1, column = 1;
 
+  std::string text(const std::string& deck) const;  // "deck.yaml:12:8" or "argument 3"
+
   // Positions in the deck from top to bottom, then those in overrides.
   friend auto operator<=>(const Place&, const Place&) = default;
 };

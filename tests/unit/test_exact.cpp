@@ -163,10 +163,10 @@ TEST(Exact, SlabSeriesIsTheHalfSpaceAtFirst) {
 
 TEST(Exact, BoundariesThatDoNotFitAreRejectedWithTheReason) {
   Config config = body();
-  config.places["verify.solution"] = "deck.yaml:30:3";
+  config.places["verify.solution"] = {.argument = 3};
   config.verify.solution = ExactSolution::decaying_mode;
   boundary_of(config, Face::y_max) = {BoundaryKind::convection, 300.0, 5};
-  expect_start(error_of(config), "deck.yaml:30:3: verify.solution: decaying_mode does not fit the deck");
+  expect_start(error_of(config), "argument 3: verify.solution: decaying_mode does not fit the deck");
   set_pair(config, 1, Pair::fixed);
   boundary_of(config, Face::y_max).value = 311.0;
   expect_says(error_of(config), "boundaries.y_max holds 311 K, another boundary 310 K");

@@ -160,13 +160,13 @@ TEST(RegionValue, GhostsAndPaddingStayUntouched) {
 // The same message whatever the number of threads: the lowest cell in z, y, x.
 TEST(RegionValue, ANonFiniteFormulaIsNamedWithEntryCellAndPlace) {
   Config config = grid({6, 5, 40});
-  config.places["initial.1.formula"] = "deck.yaml:7:3";
+  config.places["initial.1.formula"] = {.argument = 3};
   const std::string text = "1/(z < 4.1 || y < 2.2 || x < 1.3)";  // false is 0
   const std::vector<RegionValue> entries{shape(Shape::constant, 300), formula(text)};
   on_threads({1, 2, 5}, [&] {
     EXPECT_EQ(
         deck_error([&] { applied(config, entries); }),
-        "deck.yaml:7:3: initial.1.formula: " + text +
+        "argument 3: initial.1.formula: " + text +
             " is not finite at cell (3, 2, 11) (it is inf at x = 1.35 m, y = 2.25 m, z = 4.15 m, t = 0 s); "
             "give a value that every cell can hold");
   });
