@@ -4,6 +4,7 @@
 
 #include "core/all_or_throw.hpp"
 #include "core/text.hpp"
+#include "kernels/face_copy.hpp"
 
 namespace isotherm {
 

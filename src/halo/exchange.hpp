@@ -9,7 +9,6 @@
 #include "core/device.hpp"
 #include "grid/decomposition.hpp"
 #include "halo/links.hpp"
-#include "kernels/face_copy.hpp"
 
 namespace isotherm {
 

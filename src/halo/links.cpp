@@ -216,12 +216,10 @@ class LinkProbe {
 };
 
 std::string names_of(auto registry, std::string_view without = {}) {
-  std::string names;
-  for (const auto& kernel : registry) {
-    if (kernel.moves_data && kernel.name != without)
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", kernel.name);
-  }
-  return names;
+  std::vector<std::string_view> names;
+  for (const auto& each : registry)
+    if (each.moves_data && each.name != without) names.push_back(each.name);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 // The fastest that works; empty where none does. Both ranks have the same figures and choose the same.

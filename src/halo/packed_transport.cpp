@@ -70,7 +70,6 @@ class MockWire final : public Wire {
   }
   void send(Stream) override {}
   void receive(Stream) override {}
-  bool arrived() override { return true; }
   bool recordable() const override { return true; }
 };
 

@@ -24,7 +24,7 @@ class Wire {
   virtual void send(Stream stream) = 0;     // the packed data is being sent, or queued for that
   virtual void receive(Stream stream) = 0;  // work queued later on `stream` reads the received data
   // As in Transport:
-  virtual bool arrived() = 0;
+  virtual bool arrived() { return true; }
   virtual void abandon() noexcept {}
   virtual bool recordable() const { return false; }
 };

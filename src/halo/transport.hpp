@@ -41,7 +41,7 @@ class Transport {
   // have called send().
   virtual void receive(FieldView<T> field, Stream stream) = 0;
   // After send(): would receive() return immediately? Never blocks, and progresses the host's part.
-  virtual bool arrived() = 0;
+  virtual bool arrived() { return true; }  // where the device waits, not the host
   // The peer was abandoned: pending operations must end, where they can, without touching the fields again.
   // No other function is called afterwards, not even the destructor.
   virtual void abandon() noexcept {}

@@ -119,17 +119,6 @@ DenseMessages dense_messages(std::span<const HaloMessage> messages, int peer,
   return dense;
 }
 
-// Device memory whose first `zeros` bytes are 0.
-Buffer cleared(Device& device, std::size_t bytes, std::size_t zeros) {
-  Buffer buffer(device, bytes);
-  const Buffer host(device, zeros, Memory::staging);
-  std::fill_n(host.as<std::byte>(), zeros, std::byte{0});
-  const Owned<Stream> stream = own_stream(device, Priority::high);
-  device.copy(buffer.data(), host.data(), zeros, stream);
-  device.synchronize(stream);
-  return buffer;
-}
-
 template <class T>
 PeerMessage<T> message_of(FieldView<T> from, FieldView<T> to, int link) {
   return {from.origin, to.origin, from.pitch_y, from.pitch_z, to.pitch_y, to.pitch_z, from.extent, link};
@@ -146,7 +135,7 @@ class PeerTransport final : public Transport<T> {
     std::vector<std::string> texts(peers_.size());
     agreement.attempt([&] {
       make_inbox(fields, messages);
-      progress_ = cleared(device_, sizeof(PeerProgress), sizeof(PeerProgress));
+      progress_ = copied_to(device_, std::vector<PeerProgress>(1));
       abandoned_ = Buffer(device_, sizeof(std::uint32_t), Memory::staging);
       *abandoned_.as<std::uint32_t>() = 0;
       for (std::size_t i = 0; i < peers_.size(); ++i) texts[i] = offer(static_cast<int>(i), fields);
@@ -177,7 +166,6 @@ class PeerTransport final : public Transport<T> {
   void receive(FieldView<T> field, Stream stream) override {
     this->measure(Phase::unpack, [&] { copy_.wait(bound_to(field).arrivals, links_, stream); });
   }
-  bool arrived() override { return true; }  // receive() never waits
   bool recordable() const override { return true; }
 
   bool serves_sweeps() const override { return serves_sweeps_; }
@@ -220,27 +208,28 @@ class PeerTransport final : public Transport<T> {
     PeerMessages<T> to_columns, from_columns;  // from and to the ghosts across x
   };
   const Bound& bound_to(FieldView<T> field) const {
-    const auto bound = std::find_if(fields_.begin(), fields_.end(),
-                                    [&](const Bound& b) { return b.origin == field.origin; });
+    const auto bound = std::ranges::find(fields_, field.origin, &Bound::origin);
     if (bound != fields_.end()) return *bound;
     throw Error(ExitCode::internal, "halo exchange of a field that is not bound; please report this");
   }
 
   void make_inbox(std::span<const HaloField<T>> fields, std::span<const HaloMessage> messages) {
-    const std::size_t flags = peers_.size() * sizeof(PeerFlags);
-    std::size_t bytes = round_up<std::size_t>(flags, line_bytes);
+    const std::vector<PeerFlags> flags(peers_.size());  // zeros
+    std::size_t bytes = round_up<std::size_t>(flags.size() * sizeof(PeerFlags), line_bytes);
     for (const int peer : peers_) {
       cells_of_.push_back(bytes);
       bytes += dense_messages<T>(messages, peer, receive_tag).bytes;
     }
     const Int3 n = fields.front().view.extent;
     column_pitch_ = round_up<Index>(n.y, column_unit);
-    if (std::any_of(messages.begin(), messages.end(),
-                    [](const HaloMessage& m) { return m.direction[0] != 0; }))
+    if (std::ranges::any_of(messages, [](const HaloMessage& m) { return m.direction[0] != 0; }))
       face_bytes_ = static_cast<std::size_t>(column_pitch_ * n.z) * sizeof(T);
     columns_at_ = bytes;
     bytes += 2 * fields.size() * face_bytes_;
-    inbox_ = cleared(device_, bytes, flags);
+    inbox_ = Buffer(device_, bytes);
+    const Owned<Stream> stream = own_stream(device_, Priority::high);
+    device_.copy(inbox_.data(), flags.data(), flags.size() * sizeof(PeerFlags), stream);
+    device_.synchronize(stream);
   }
 
   std::string offer(int link, std::span<const HaloField<T>> fields) const {
@@ -293,9 +282,8 @@ class PeerTransport final : public Transport<T> {
   // of the peer, whose x faces are as large as this rank's.
   void bind_store(std::size_t field, const HaloMessage& m, FieldView<T> theirs, std::byte* columns,
                   int link) {
-    const auto crossed =
-        std::find_if(m.direction.begin(), m.direction.end(), [](int step) { return step != 0; });
-    const bool is_face = std::count(m.direction.begin(), m.direction.end(), 0) == 2;
+    const auto crossed = std::ranges::find_if(m.direction, [](int step) { return step != 0; });
+    const bool is_face = std::ranges::count(m.direction, 0) == 2;
     const bool aligned = reinterpret_cast<std::uintptr_t>(theirs.origin) % 16 == 0;
     if (!is_face || !aligned) {
       serves_sweeps_ = false;

@@ -232,7 +232,6 @@ class NcclWire final : public Wire {
 
   void send(Stream stream) override { ranks_->exchange(group_, stream); }
   void receive(Stream) override { ranks_->check(); }
-  bool arrived() override { return true; }  // the stream waits, not the host
   void abandon() noexcept override { ranks_->abort(); }
   bool recordable() const override { return true; }
 

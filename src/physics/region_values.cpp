@@ -87,9 +87,8 @@ void store(Row& row, double scale, double lowest, std::size_t entries, T* cells)
 // One prepared entry.
 class RegionValues::Region {
  public:
-  Region(const Config& config, const RegionValue& entry, std::string path, std::size_t number, bool is_source)
+  Region(const Config& config, const RegionValue& entry, std::size_t number, bool is_source)
       : entry_(&entry),
-        path_(std::move(path)),
         number_(number),
         is_source_(is_source),
         axes_(config),
@@ -149,11 +148,12 @@ class RegionValues::Region {
   std::string key(const Config& config) const {  // the key that gives the value
     const Shape shape = entry_->shape;
     if (shape == Shape::exact && config.verify.formula) return "verify.formula";
-    return path_ + (shape == Shape::formula   ? ".formula"
-                    : shape == Shape::dataset ? ".dataset"
-                    : shape == Shape::exact   ? ".shape"
-                    : entry_->power           ? ".power"
-                                              : ".value");
+    return fmt::format("{}.{}.{}", is_source_ ? "sources" : "initial", number_,
+                       shape == Shape::formula   ? "formula"
+                       : shape == Shape::dataset ? "dataset"
+                       : shape == Shape::exact   ? "shape"
+                       : entry_->power           ? "power"
+                                                 : "value");
   }
   std::string what() const {
     if (entry_->shape == Shape::formula) return entry_->formula.text();
@@ -201,7 +201,6 @@ class RegionValues::Region {
   }
 
   const RegionValue* entry_;
-  std::string path_;  // "initial.2"
   std::size_t number_;
   bool is_source_;
   GridAxes axes_;
@@ -218,8 +217,7 @@ RegionValues::RegionValues(const Config& config, std::vector<RegionValue> entrie
       is_source_(key_ == "sources"),
       has_void_(has_void(material_classes(config))) {
   std::vector<Region> regions;
-  for (std::size_t n = 0; n < entries_.size(); ++n)
-    regions.emplace_back(config_, entries_[n], fmt::format("{}.{}", key_, n), n, is_source_);
+  for (std::size_t n = 0; n < entries_.size(); ++n) regions.emplace_back(config_, entries_[n], n, is_source_);
   regions_ = std::make_shared<const std::vector<Region>>(std::move(regions));
 }
 

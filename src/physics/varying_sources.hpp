@@ -90,9 +90,7 @@ class VaryingSources {
       products += box.cells() * std::ranges::count_if(sources, [&](const PlacedSource& source) {
                     return !reached(source).within(box).empty();
                   });
-    if (!formulas_.empty() || std::exchange(is_first_, false) ||
-        products > block.cells() * std::ssize(sources))
-      boxes = {block};
+    if (!formulas_.empty() || last.empty() || products > block.cells() * std::ssize(sources)) boxes = {block};
     for (const Box& box : boxes) set_products(sources, constant, field, box, {0, 0, 0}, stream);
     const Int3 n = block.hi;
     for (FormulaSource& formula : formulas_) {
@@ -182,7 +180,6 @@ class VaryingSources {
   std::vector<RegionValue> products_;
   std::vector<FormulaSource> formulas_;
   std::vector<Box> used_;  // that the sources reached in the last update
-  bool is_first_ = true;
 };
 
 // The entries that VaryingSources sets; below, the power in the domain at t = 0 of products and of formulas.
