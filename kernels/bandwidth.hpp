@@ -31,6 +31,11 @@ struct BandwidthEntry {
   bool single = false;  // only the first pass after prepare() shows the effect
 };
 
+template <class Probe>
+std::unique_ptr<BandwidthProbe> make_probe(Device& device, std::size_t bytes, Index step) {
+  return std::make_unique<Probe>(device, bytes, step);
+}
+
 template <class T>
 std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend);  // empty if not in this build
 

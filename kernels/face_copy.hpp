@@ -12,7 +12,7 @@ template <class T>
 struct FaceCopy {
   // Throws Error(unavailable) for a backend that is not in this build.
   static const FaceCopy& on(Backend backend);
-  // Dense order: x fastest, then y, then z of the box. Boxes are in interior indices and may include ghosts.
+  // `dense`: as in dense_view() of the box. Boxes are in interior indices and may include ghosts.
   void (*pack)(FieldView<const T> field, Box box, T* dense, Stream stream);
   void (*unpack)(const T* dense, FieldView<T> field, Box box, Stream stream);
   // Copies the box `from` to the box `to` of the same field. Both have the same extent and do not overlap.

@@ -23,11 +23,6 @@ T random_value(Index i) {
   if constexpr (sizeof(T) == 8) return std::bit_cast<double>(0x3ff0000000000000u | bits >> 12);
 }
 
-template <class T>
-T nothing(Index) {
-  return T(0);
-}
-
 template <class T, class Pick>
 auto transfer(const Pick& pick) {
   return host::for_this_cpu([&](auto isa) { return pick(host::Transfer<decltype(isa), T>{}); });
@@ -48,7 +43,7 @@ class HostProbe final : public BandwidthProbe {
         to_(to_buffer_.template as<T>()) {
     transfer<T>([&](auto by) {
       by.fill(from_, count_, random_value<T>);
-      by.fill(to_, count_, nothing<T>);
+      by.fill(to_, count_, [](Index) { return T(0); });
     });
     for (Index i = 0; i < 16; ++i) pattern_[i] = random_value<T>(i);
   }
@@ -95,26 +90,22 @@ class HostProbe final : public BandwidthProbe {
   std::uint64_t sum_ = 0;
 };
 
-template <class Probe>
-std::unique_ptr<BandwidthProbe> make(Device& device, std::size_t bytes, Index step) {
-  return std::make_unique<Probe>(device, bytes, step);
-}
-
 }  // namespace
 
 template <class T>
 std::span<const BandwidthEntry<T>> host::bandwidth_registry() {
-  constexpr auto strided = make<HostProbe<T, Way::strided>>, offset = make<HostProbe<T, Way::offset>>;
+  constexpr auto strided = make_probe<HostProbe<T, Way::strided>>,
+                 offset = make_probe<HostProbe<T, Way::offset>>;
   constexpr const char* of_stride = "copies an element of so many, cached stores";
   constexpr const char* of_offset = "copies from so many elements further on, streaming stores";
   static const BandwidthEntry<T> table[] = {
-      {"copy", "streaming stores: the copy bandwidth", make<HostProbe<T, Way::copy>>},
+      {"copy", "streaming stores: the copy bandwidth", make_probe<HostProbe<T, Way::copy>>},
       {"copy_cached", "plain stores: lines are read before they are written",
-       make<HostProbe<T, Way::copy, Store::cached>>},
-      {"read", "sums the bits of one array", make<HostProbe<T, Way::read>>},
-      {"write", "streaming stores", make<HostProbe<T, Way::write>>},
+       make_probe<HostProbe<T, Way::copy, Store::cached>>},
+      {"read", "sums the bits of one array", make_probe<HostProbe<T, Way::read>>},
+      {"write", "streaming stores", make_probe<HostProbe<T, Way::write>>},
       {"write_cached", "plain stores: lines are read before they are written",
-       make<HostProbe<T, Way::write, Store::cached>>},
+       make_probe<HostProbe<T, Way::write, Store::cached>>},
       {"strided_2", of_stride, strided, 2},
       {"strided_4", of_stride, strided, 4},
       {"strided_8", of_stride, strided, 8},

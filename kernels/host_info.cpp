@@ -71,26 +71,20 @@ int count_processors(std::string_view list) {
 
 }  // namespace
 
-std::string_view name(InstructionSet set) {
-  constexpr std::string_view names[] = {"baseline", "v3", "v4"};
-  return names[static_cast<int>(set)];
-}
-
 bool can_use(InstructionSet set) { return host::BuiltTags::have(set) && cpu_has(set); }
 
 InstructionSet choose_instruction_set(const char* wanted) {
   if (!wanted || !*wanted) return best();
-  for (InstructionSet set : all_sets) {
-    if (name(set) != wanted) continue;
-    if (can_use(set)) return set;
-    throw Error(ExitCode::unavailable, "ISOTHERM_ISA=" + std::string(wanted) + " cannot be used (this " +
-                                           (cpu_has(set) ? "program was built without" : "processor lacks") +
-                                           " it); the best here is " + std::string(name(best())));
-  }
-  throw Error(ExitCode::unavailable,
-              "ISOTHERM_ISA=" + std::string(wanted) +
-                  " is not known (it names no instruction set of the host kernels); use "
-                  "baseline, v3 or v4, or unset it");
+  const std::optional<InstructionSet> set = from_word<InstructionSet>(wanted);
+  if (!set)
+    throw Error(ExitCode::unavailable,
+                "ISOTHERM_ISA=" + std::string(wanted) +
+                    " is not known (it names no instruction set of the host kernels); use "
+                    "baseline, v3 or v4, or unset it");
+  if (can_use(*set)) return *set;
+  throw Error(ExitCode::unavailable, "ISOTHERM_ISA=" + std::string(wanted) + " cannot be used (this " +
+                                         (cpu_has(*set) ? "program was built without" : "processor lacks") +
+                                         " it); the best here is " + std::string(word(best())));
 }
 
 InstructionSet instruction_set() {

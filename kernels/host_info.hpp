@@ -5,15 +5,17 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_words.hpp"
+
 namespace isotherm {
 
 // The host kernels are compiled once for each set, or only for the best set of the building processor (-D
 // ISOTHERM_HOST_KERNELS=NATIVE); v3 and v4 are the levels of the x86-64 psABI (AVX2 with FMA, AVX-512). All
 // sets give the same bits. Other architectures have only the baseline.
 enum class InstructionSet { baseline, v3, v4 };
+ISOTHERM_WORDS(InstructionSet, "baseline", "v3", "v4");
 
-std::string_view name(InstructionSet set);  // "baseline", "v3", "v4"
-bool can_use(InstructionSet set);           // this build has it, and this processor can run it
+bool can_use(InstructionSet set);  // this build has it, and this processor can run it
 
 // The set named `wanted`, or, if `wanted` is null or empty, the best set that can be used. Throws
 // Error(unavailable) if the name is unknown, if its set cannot be used, or if no set can.

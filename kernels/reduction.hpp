@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/enum_words.hpp"
 #include "core/field_view.hpp"
 #include "core/stream.hpp"
 #include "kernels/host_info.hpp"
@@ -25,9 +26,7 @@ struct KernelResources {
 // Why a kernel is in the registry: a lecture shows one idea in a short file of its own; a production kernel
 // is as fast as we know how.
 enum class Purpose { lecture, production };
-constexpr std::string_view word(Purpose purpose) {
-  return purpose == Purpose::lecture ? "lecture" : "production";
-}
+ISOTHERM_WORDS(Purpose, "lecture", "production");
 
 // The common part of all entries of the registry.
 struct KernelEntry {
@@ -44,6 +43,19 @@ enum class ReductionOp {
   sum_abs,      // sum of |d|
   sum_squares,  // sum of d d
 };
+
+// Calls body.operator()<op>(): turns `op`, of a norm in the first function, into a template argument.
+template <class Body>
+static inline auto with_norm_operation(ReductionOp op, const Body& body) {
+  if (op == ReductionOp::max_abs) return body.template operator()<ReductionOp::max_abs>();
+  if (op == ReductionOp::sum_abs) return body.template operator()<ReductionOp::sum_abs>();
+  return body.template operator()<ReductionOp::sum_squares>();
+}
+template <class Body>
+static inline auto with_operation(ReductionOp op, const Body& body) {
+  if (op == ReductionOp::sum) return body.template operator()<ReductionOp::sum>();
+  return with_norm_operation(op, body);
+}
 
 // When two sums of the same numbers have the same bits. (The maximum is not rounded and always has.)
 enum class SumBits {

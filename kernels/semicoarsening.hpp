@@ -118,13 +118,8 @@ struct BodyConductances {
   }
   // `field` has the ghosts of its boundaries, `source` is as stored.
   ISOTHERM_HOST_DEVICE T residual(FieldView<const T> field, Int3 cell, T source) const {
-    const CellFaces<T> all{between(0, cell, -1),
-                           between(0, cell, 1),
-                           between(1, cell, -1),
-                           between(1, cell, 1),
-                           between(2, cell, -1),
-                           between(2, cell, 1),
-                           0};
+    const auto g = [&](int axis, Index step) { return between(axis, cell, step); };
+    const CellFaces<T> all{g(0, -1), g(0, 1), g(1, -1), g(1, 1), g(2, -1), g(2, 1), 0};
     return all.add_to(materials.source * source, &field(cell), field.pitch_y, field.pitch_z);
   }
 };

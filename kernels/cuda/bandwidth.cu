@@ -255,22 +255,17 @@ struct ReadProbe final : Probe {  // the other array has the sum
   }
 };
 
-template <class Made>
-std::unique_ptr<BandwidthProbe> make(Device& device, std::size_t bytes, Index step) {
-  return std::make_unique<Made>(device, bytes, step);
-}
-
 }  // namespace
 
 template <class T>
 std::span<const BandwidthEntry<T>> bandwidth_registry() {
-  constexpr auto strided = make<StepProbe<T, true>>, offset = make<StepProbe<T, false>>;
+  constexpr auto strided = make_probe<StepProbe<T, true>>, offset = make_probe<StepProbe<T, false>>;
   constexpr const char* of_stride = "an element of so many: lines are fetched for a part of them";
   constexpr const char* of_offset = "from so many elements further on: warps straddle lines";
   static const BandwidthEntry<T> table[] = {
-      {"copy", "16 bytes an access: the copy bandwidth", make<StreamProbe<true>>},
-      {"read", "16 bytes an access", make<ReadProbe<Place::device>>},
-      {"write", "16 bytes an access", make<StreamProbe<false>>},
+      {"copy", "16 bytes an access: the copy bandwidth", make_probe<StreamProbe<true>>},
+      {"read", "16 bytes an access", make_probe<ReadProbe<Place::device>>},
+      {"write", "16 bytes an access", make_probe<StreamProbe<false>>},
       {"strided_2", of_stride, strided, 2},
       {"strided_4", of_stride, strided, 4},
       {"strided_8", of_stride, strided, 8},
@@ -282,16 +277,18 @@ std::span<const BandwidthEntry<T>> bandwidth_registry() {
       {"offset_4", of_offset, offset, 4},
       {"offset_8", of_offset, offset, 8},
       {"to_device_pinned", "copy engine, page-locked host memory",
-       make<TransferProbe<Place::pinned, Place::device>>},
+       make_probe<TransferProbe<Place::pinned, Place::device>>},
       {"from_device_pinned", "copy engine, page-locked host memory",
-       make<TransferProbe<Place::device, Place::pinned>>},
-      {"to_device_pageable", "staged by the driver", make<TransferProbe<Place::pageable, Place::device>>},
-      {"from_device_pageable", "staged by the driver", make<TransferProbe<Place::device, Place::pageable>>},
-      {"zero_copy_read", "a kernel reads pinned host memory", make<ReadProbe<Place::pinned>>},
+       make_probe<TransferProbe<Place::device, Place::pinned>>},
+      {"to_device_pageable", "staged by the driver",
+       make_probe<TransferProbe<Place::pageable, Place::device>>},
+      {"from_device_pageable", "staged by the driver",
+       make_probe<TransferProbe<Place::device, Place::pageable>>},
+      {"zero_copy_read", "a kernel reads pinned host memory", make_probe<ReadProbe<Place::pinned>>},
       {"managed_first_touch", "a kernel reads managed memory that the host has written",
-       make<ReadProbe<Place::managed, true>>, 0, true},
+       make_probe<ReadProbe<Place::managed, true>>, 0, true},
       {"managed_resident", "a kernel reads managed memory that it has read before",
-       make<ReadProbe<Place::managed>>},
+       make_probe<ReadProbe<Place::managed>>},
   };
   return table;
 }

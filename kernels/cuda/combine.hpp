@@ -35,19 +35,6 @@ struct Combine {
   }
 };
 
-// Calls body.operator()<op>(): turns the argument `op` into a template parameter of a kernel.
-template <class Body>
-void with_norm_operation(ReductionOp op, Body body) {
-  if (op == ReductionOp::max_abs) return body.template operator()<ReductionOp::max_abs>();
-  if (op == ReductionOp::sum_abs) return body.template operator()<ReductionOp::sum_abs>();
-  body.template operator()<ReductionOp::sum_squares>();
-}
-template <class Body>
-void with_operation(ReductionOp op, Body body) {
-  if (op == ReductionOp::sum) return body.template operator()<ReductionOp::sum>();
-  with_norm_operation(op, body);
-}
-
 // Combines the values of all lanes; valid in lane 0.
 template <class Combine>
 __device__ __forceinline__ double combine_warp(double mine, Combine combine) {

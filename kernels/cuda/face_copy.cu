@@ -12,10 +12,6 @@ template <class T>
 void copy(const char* name, FieldView<const T> from, FieldView<T> to, Stream stream) {
   launch_for_cells(name, from.interior(), stream, [=] __device__(Int3 cell) { to(cell) = from(cell); });
 }
-template <class T>
-FieldView<T> dense_view(T* dense, Int3 extent) {
-  return {dense, extent.x, extent.x * extent.y, extent, 0};
-}
 
 template <class T>
 void pack(FieldView<const T> field, Box box, T* dense, Stream stream) {

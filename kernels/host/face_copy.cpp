@@ -8,33 +8,29 @@
 namespace isotherm::host {
 namespace {
 
-// Copies the rows of a box of `cells` cells; pitches in elements.
+// Copies all cells of a view to another of the same extent.
 template <class T>
-void copy_rows(Int3 cells, const T* from, Index from_pitch_y, Index from_pitch_z, T* to, Index to_pitch_y,
-               Index to_pitch_z) {
-  for_each_row({{}, cells}, [&](Index y, Index z) {
-    const T* const source = from + y * from_pitch_y + z * from_pitch_z;
-    T* const target = to + y * to_pitch_y + z * to_pitch_z;
-    for (Index x = 0; x < cells.x; ++x) target[x] = source[x];
+void copy(FieldView<const T> from, FieldView<T> to) {
+  for_each_row(to.interior(), [&](Index y, Index z) {
+    const T* const source = &from(0, y, z);
+    T* const target = &to(0, y, z);
+    for (Index x = 0; x < to.extent.x; ++x) target[x] = source[x];
   });
 }
 
 template <class T>
 void pack(FieldView<const T> field, Box box, T* dense, Stream) {
-  const Int3 n = box.extent();
-  copy_rows(n, &field(box.lo), field.pitch_y, field.pitch_z, dense, n.x, n.x * n.y);
+  copy(field.part(box), dense_view(dense, box.extent()));
 }
 
 template <class T>
 void unpack(const T* dense, FieldView<T> field, Box box, Stream) {
-  const Int3 n = box.extent();
-  copy_rows(n, dense, n.x, n.x * n.y, &field(box.lo), field.pitch_y, field.pitch_z);
+  copy(dense_view(dense, box.extent()), field.part(box));
 }
 
 template <class T>
 void copy_within(FieldView<T> field, Box from, Box to, Stream) {
-  const Index pitch_y = field.pitch_y, pitch_z = field.pitch_z;
-  copy_rows<T>(to.extent(), &field(from.lo), pitch_y, pitch_z, &field(to.lo), pitch_y, pitch_z);
+  copy<T>(field.part(from), field.part(to));
 }
 
 // The ghosts beyond the boundary that a sweep of the region reads; empty if the region ends before it.

@@ -140,15 +140,6 @@ static inline Store choose_store(std::size_t bytes_of_output) {
 
 // One step of a reduction: combines a value with a total, or two totals. Both start from 0.
 
-// Calls body.template operator()<op>().
-template <class Body>
-static inline double for_op(ReductionOp op, const Body& body) {
-  if (op == ReductionOp::max_abs) return body.template operator()<ReductionOp::max_abs>();
-  if (op == ReductionOp::sum_abs) return body.template operator()<ReductionOp::sum_abs>();
-  if (op == ReductionOp::sum_squares) return body.template operator()<ReductionOp::sum_squares>();
-  return body.template operator()<ReductionOp::sum>();
-}
-
 static inline __attribute__((always_inline)) double magnitude(double d) { return __builtin_fabs(d); }
 
 // The larger of two magnitudes; NaN once either is.

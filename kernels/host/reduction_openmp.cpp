@@ -64,7 +64,7 @@ double reduce(const ReductionArgs<T>& args) {
 template <class T>
 void launch(const ReductionArgs<T>& args, Stream) {
   *args.result =
-      args.region.empty() ? 0.0 : for_op(args.op, [&]<ReductionOp op>() { return reduce<op>(args); });
+      args.region.empty() ? 0.0 : with_operation(args.op, [&]<ReductionOp op>() { return reduce<op>(args); });
 }
 
 std::size_t scratch_bytes(Box region) {

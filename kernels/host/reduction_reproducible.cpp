@@ -45,9 +45,8 @@ void launch(const ReductionArgs<T>& args, Stream stream) {
     return openmp.launch(args, stream);
   }
   LongAccumulator total{};
-  for_op(args.op, [&]<ReductionOp op>() {
+  with_operation(args.op, [&]<ReductionOp op>() {
     if constexpr (op != ReductionOp::max_abs) total = sum<Isa, op>(args);
-    return 0.0;
   });
   *args.result = total.rounded();
   if (args.unrounded) *args.unrounded = total;

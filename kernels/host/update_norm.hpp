@@ -100,7 +100,7 @@ class LaneNorm {
 template <class T>
 ISOTHERM_INLINE double add_update(ReductionOp op, double total, T value, T centre) {
   const double d = static_cast<double>(value) - static_cast<double>(centre);
-  return for_op(op, [&]<ReductionOp each>() { return accumulate<each>(total, d); });
+  return with_norm_operation(op, [&]<ReductionOp each>() { return accumulate<each>(total, d); });
 }
 template <class T>
 ISOTHERM_INLINE void add_to_lane(ReductionOp op, double* lanes, Index x, T value, T centre) {
@@ -109,7 +109,7 @@ ISOTHERM_INLINE void add_to_lane(ReductionOp op, double* lanes, Index x, T value
 }
 // Combines a total with `count` values, in order.
 static inline double combined(ReductionOp op, double total, const double* values, Index count) {
-  return for_op(op, [&]<ReductionOp each>() {
+  return with_norm_operation(op, [&]<ReductionOp each>() {
     double sum = total;
     for (Index i = 0; i < count; ++i) sum = combine<each>(sum, values[i]);
     return sum;

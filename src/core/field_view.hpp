@@ -40,4 +40,10 @@ struct FieldView {
   }
 };
 
+// Cells without ghosts and padding, x fastest.
+template <class T>
+ISOTHERM_HOST_DEVICE FieldView<T> dense_view(T* cells, Int3 extent) {
+  return {cells, extent.x, extent.x * extent.y, extent, 0};
+}
+
 }  // namespace isotherm

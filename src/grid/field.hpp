@@ -24,12 +24,6 @@ struct FieldLayout {
   static FieldLayout make(Int3 extent, int ghosts, std::size_t element_bytes, std::ptrdiff_t row_alignment);
 };
 
-// Cells without ghosts and padding, x fastest.
-template <class T>
-FieldView<T> dense_view(T* cells, Int3 extent) {
-  return {cells, extent.x, extent.x * extent.y, extent, 0};
-}
-
 // Bytes of a field on a backend.
 inline std::size_t field_bytes(Int3 extent, int ghosts, std::size_t element_bytes, Backend backend) {
   const FieldLayout layout = FieldLayout::make(extent, ghosts, element_bytes, row_alignment(backend));

@@ -182,7 +182,7 @@ struct KernelCase {
   std::optional<InstructionSet> instruction_set{};  // otherwise that of the registry
 
   std::string label() const {
-    const std::string set = instruction_set ? fmt::format("_{}", name(*instruction_set)) : "";
+    const std::string set = instruction_set ? fmt::format("_{}", word(*instruction_set)) : "";
     return fmt::format("{}_{}{}", kernel, precision, set);
   }
   friend std::ostream& operator<<(std::ostream& out, const KernelCase& c) { return out << c.label(); }

@@ -51,7 +51,7 @@ void check_functions(const Table& table) {
   for (const InstructionSet set : instruction_sets()) {
     for (const auto& kernel : table(set)) {
       if (kernel.backend != Backend::host || !kernel.launch) continue;
-      EXPECT_TRUE(functions.insert(kernel.launch).second) << kernel.name << ", " << name(set);
+      EXPECT_TRUE(functions.insert(kernel.launch).second) << kernel.name << ", " << word(set);
     }
   }
 }
@@ -83,7 +83,7 @@ TEST(InstructionSet, IsTheBestOrTheOneWishedFor) {
   EXPECT_EQ(choose_instruction_set(nullptr), choose_instruction_set(""));
   EXPECT_EQ(choose_instruction_set(nullptr), instruction_sets().back());
   for (InstructionSet set : {InstructionSet::baseline, InstructionSet::v3, InstructionSet::v4}) {
-    const std::string wish(name(set));
+    const std::string wish(word(set));
     if (can_use(set)) {
       EXPECT_EQ(choose_instruction_set(wish.c_str()), set);
     } else {

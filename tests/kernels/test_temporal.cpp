@@ -109,7 +109,7 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TemporalSweeps);
 TEST(TemporalOpenmp, HasTheSameBitsWhateverTheMachine) {
   const auto host = make_host_device();
   for (const InstructionSet set : instruction_sets()) {
-    SCOPED_TRACE(name(set));
+    SCOPED_TRACE(word(set));
     host::for_instruction_set(set, [&](auto isa) {
       using Isa = decltype(isa);
       StencilKernel<float> kernel = kernel_named(stencil_kernels<float>(), "temporal_openmp");
@@ -210,7 +210,7 @@ void expect_one_sum(std::string_view name, Int3 shape, ReductionOp op, const Swe
               in.view(), out.view(), whole, coefficients<T>(), {}, {}, {op, &found, scratch.data(), false}};
           host::for_instruction_set(set, [&](auto isa) { sweep(isa, args, SweepPlan{1, tile}, store); });
           if (!first) first = found;
-          EXPECT_EQ(found, *first) << isotherm::name(set) << ", tile " << tile;
+          EXPECT_EQ(found, *first) << word(set) << ", tile " << tile;
         }
       }
     });

@@ -84,7 +84,7 @@ ISOTHERM_INSTANTIATE(stencil_reference, StencilKernel);
 template <class Isa, class T>
 void reduction_reference(ReductionKernel<T>& kernel) {
   kernel.launch = [](const ReductionArgs<T>& args, Stream) {
-    *args.result = for_op(args.op, [&]<ReductionOp op>() { return reduce<op>(args); });
+    *args.result = with_operation(args.op, [&]<ReductionOp op>() { return reduce<op>(args); });
   };
   kernel.scratch_bytes = [](Box) { return std::size_t{0}; };
 }
