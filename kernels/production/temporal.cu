@@ -81,21 +81,19 @@ struct Temporal {
   static constexpr auto kernel = temporal<T, time_block, tile.x, tile.y, tile.z, Extras>;
   static constexpr int threads = tile.x * warp_size;
 
-  static void allow() { allow_shared(kernel, sizeof(Shared)); }
   static Index slots() {
-    static const Index number = [] {  // one device per process
-      allow();
-      return blocks_at_once(kernel, threads, sizeof(Shared));
-    }();
+    static const Index number = blocks_at_once(kernel, threads, sizeof(Shared));  // one device per process
     return number;
   }
-  // The tiles, without the shares of thread blocks. Of `boundaries`, only is_boundary is read.
-  static TemporalArgs<T> cut(Box region, Int3 extent, const Boundaries<T>& boundaries) {
-    const auto boundary = [&](Face f) { return boundaries.faces[static_cast<int>(f)].is_boundary; };
+  // The tiles, without the shares of thread blocks.
+  static TemporalArgs<T> cut(const SweepArgs<T>& args) {
+    const Box region = args.region;
+    const Int3 extent = args.in.extent;
+    const auto boundary = [&](Face f) { return args.boundaries.faces[static_cast<int>(f)].is_boundary; };
     constexpr Index halo_x = ceil_div(time_block, Pack<T>::cells) * Pack<T>::cells;
     TemporalArgs<T> a{};
     a.region = region;
-    a.read = boundaries.widened(region, time_block, extent);
+    a.read = args.boundaries.widened(region, time_block, extent);
     a.x = TileCuts::of(region.lo.x, region.hi.x, extent.x, boundary(Face::x_min), boundary(Face::x_max),
                        Shared::x, halo_x, Pack<T>::cells, 32 / sizeof(T));
     a.y = TileCuts::of(region.lo.y, region.hi.y, extent.y, boundary(Face::y_min), boundary(Face::y_max),
@@ -117,7 +115,7 @@ struct Temporal {
   }
 
   static void sweep(const SweepArgs<T>& args, Box counted, int throttle, Stream stream) {
-    TemporalArgs<T> a = cut(args.region, args.in.extent, args.boundaries);
+    TemporalArgs<T> a = cut(args);
     a.counted = counted;
     a.in = args.in;
     a.out = args.out;
@@ -127,7 +125,6 @@ struct Temporal {
     a.norm = args.norm;
     a.throttle = static_cast<unsigned>(throttle);
     a.materials = args.materials;
-    allow();
     // A part of a column also reads time_block planes at either end, and waits for its first plane.
     constexpr Index overhead = 2 * time_block + 2;
     a.shares = ColumnShares::of(a.x.count * a.y.count, args.region.extent().z, std::min(slots(), most_blocks),
@@ -142,8 +139,7 @@ struct Temporal {
 // True if boundaries are only at the edges of tiles, and each tile stores whole packs.
 template <class T, int time_block, Tile tile>
 bool boundaries_are_simple(const SweepArgs<T>& args) {
-  const TemporalArgs<T> a =
-      Temporal<T, time_block, tile, AllExtras>::cut(args.region, args.in.extent, args.boundaries);
+  const TemporalArgs<T> a = Temporal<T, time_block, tile, AllExtras>::cut(args);
   // The axes must be long enough: a lane handles at most one boundary across each axis.
   return a.x.aligned && a.y.aligned && args.in.extent.x > Pack<T>::cells && args.in.extent.y > tile.y;
 }
@@ -264,7 +260,6 @@ void stencil_temporal(StencilKernel<T>& kernel) {
   });
   kernel.resources = by_tile<tiles>([]<ThrottledTile throttled>() {
     using Kernel = Longest<T, throttled>;
-    Kernel::allow();
     return resources_of(Kernel::kernel, Kernel::threads, sizeof(typename Kernel::Shared));
   });
   kernel.sweeps_materials = true;
