@@ -9,6 +9,7 @@ from bodies import run
 from program import ran
 from random_bodies import METHODS, random_body
 
+CHOICES = {"solver.cuda_graph": ["auto", "false"], "parallel.overlap": ["true", "false"]}
 LIST = json.loads(ran("list", "--json").stdout)
 
 
@@ -18,6 +19,6 @@ LIST = json.loads(ran("list", "--json").stdout)
 def test_random_bodies(tmp_path, seed, method):
     deck, draw = random_body(seed, method), random.Random(seed)
     first = run(tmp_path, deck, "parallel.device=cpu", name="first")
-    words = ["parallel.device=cuda", f"solver.cuda_graph={draw.choice(['auto', 'false'])}", f"parallel.overlap={draw.choice(['true', 'false'])}"]
+    words = ["parallel.device=cuda", *(f"{key}={draw.choice(values)}" for key, values in CHOICES.items())]
     again = run(tmp_path, deck, *words, ranks=draw.choice([0, 0, 2]))
     assert [again[key] for key in ("exit_code", "fingerprint")] == [first[key] for key in ("exit_code", "fingerprint")], words
