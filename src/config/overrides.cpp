@@ -92,7 +92,7 @@ std::string unknown_key(const Keys& deck, const Keys& keys, const std::string& b
 KeyAtPath find_key_at(const std::string& path, const Keys& deck) {
   Keys keys = deck;
   std::string before;
-  const std::vector<std::string> parts = split_key(path);
+  std::vector<std::string> parts = split_key(path);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Key* key = find_key(keys, parts[i]);
     if (!key) return {unknown_key(deck, keys, before, parts[i]), ""};
@@ -117,6 +117,9 @@ KeyAtPath find_key_at(const std::string& path, const Keys& deck) {
               ""};
     if (!list) return {"", std::string(key->range.unit)};  // an entry of a list of numbers
     before += parts[++i] + ".";
+    // An index within an entry: the entry is no map, and stands for its lone key.
+    if (!list->lone_key.empty() && i + 1 < parts.size() && is_index(parts[i + 1]))
+      parts.emplace(parts.begin() + static_cast<std::ptrdiff_t>(i) + 1, list->lone_key);
     keys = list->append();
   }
   return {};

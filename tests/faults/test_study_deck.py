@@ -101,8 +101,10 @@ def test_what_every_case_gives_the_deck_may_leave_out(parse):
 
 
 def test_an_entry_of_a_list_of_the_deck_can_vary(parse):
-    deck = parse(study("  matrix: {initial.0.value: [1, 2], grid.cells.2: [3]}\n"))
+    deck = parse(study("  matrix: {initial.0.value: [1, 2], grid.cells.2: [3], output.probes.points.0.0: [0.2]}\n"),
+                 base=BASE + "output: {probes: {points: [[0.5, 0.5, 0.5]]}}\n")
     assert resolved(deck.cases[1])["initial"][0]["value"] == 2 and deck.cases[1].cells == [8, 9, 3]
+    assert resolved(deck.cases[1])["output"]["probes"]["points"][0]["at"] == [0.2, 0.5, 0.5]
 
 
 def refusal(start, parse, *words, **options):
