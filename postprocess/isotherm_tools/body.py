@@ -103,8 +103,7 @@ def contact_lines(record, plane, across, up):
 
 def value(text):
     number = as_number(text)
-    return f"{number:.4g}" if number is not None and abs(number) >= 1e5 else f"{number:.6g}" if number is not None else (
-        printable(text, LONGEST))
+    return printable(text, LONGEST) if number is None else f"{number:.4g}" if abs(number) >= 1e5 else f"{number:.6g}"
 
 
 def law_text(law):

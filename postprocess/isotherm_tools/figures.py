@@ -40,7 +40,8 @@ def draw(path, make, *arguments):
     with look():
         figure = make(*arguments)
         try:
-            write_whole(path, lambda part: figure.savefig(part, format=Path(path).suffix[1:].lower(), facecolor="white"))
+            write_whole(path, lambda part: figure.savefig(part, format=Path(path).suffix[1:].lower(), facecolor="white",
+                                                          bbox_inches="tight"))  # titles may be wider than the figure
         finally:
             pyplot.close(figure)
     return path

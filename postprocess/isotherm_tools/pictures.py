@@ -9,6 +9,7 @@ from contextlib import closing
 import numpy as np
 from matplotlib import animation, cm, colors, pyplot
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import BboxTransformFrom
 from PIL import Image
 
 from isotherm_tools import figures
@@ -18,7 +19,6 @@ from isotherm_tools.text import counted, format_length, format_time, groups, len
 
 AXES = "xyz"
 MOST_PANELS = 9
-NARROW = 0.8  # inches
 
 
 def add(subcommands):
@@ -30,8 +30,7 @@ def add(subcommands):
                             out="png (default: in that directory)")
     history = add_subcommand(subcommands, "history", draw_history, "draw the residual, or columns of history.csv, over sweeps")
     for each in (plane, film):
-        each.add_argument("--series", metavar="NAME",
-                          help="files of a part of the cells, e.g. demo_slice_z12, demo_coarse")
+        each.add_argument("--series", metavar="NAME", help="files of a part of the cells, e.g. demo_slice_z12, demo_coarse")
         each.add_argument("--axis", choices=tuple(AXES), help="the plane's normal (default: z; of a slice, its own)")
         each.add_argument("--position", metavar="METRES|SHARE",
                           help="where on that axis, e.g. 0.01 or 25%% (default: the hottest cell of the end, where run.json says it; "
@@ -39,12 +38,10 @@ def add(subcommands):
     volume.add_argument("--series", metavar="NAME", help="the region or the coarse field, e.g. demo_coarse")
     for each in (plane, volume):
         when = each.add_mutually_exclusive_group()
-        when.add_argument("--time", default="last", metavar="first|last|SECONDS",
-                          help="the snapshot nearest to it (default: last)")
+        when.add_argument("--time", default="last", metavar="first|last|SECONDS", help="the snapshot nearest to it (default: last)")
         when.add_argument("--index", type=int, help="the snapshot by number from 0; -1 is the last")
         if each is plane:
-            when.add_argument("--all-times", action="store_true",
-                              help=f"up to {MOST_PANELS} snapshots, evenly over the run")
+            when.add_argument("--all-times", action="store_true", help=f"up to {MOST_PANELS} snapshots, evenly over the run")
     film.add_argument("--rate", type=number_from(1), default=10, metavar="N", help="frames per second (default: 10)")
     film.add_argument("--frames", type=number_from(1), default=120, metavar="N",
                       help="at most so many, evenly over the run (default: 120)")
@@ -131,8 +128,7 @@ def slice_figure(name, snapshots, axis, index, planes, scale=None):
     (across, up), places, unit = places_in(snapshots[0], axis)
     scale, steady = scale or Scale(planes), is_steady(snapshots)
     columns, rows, size = arrange(len(planes), np.ptp(places[0]) / np.ptp(places[1]))
-    figure, panels = pyplot.subplots(rows, columns, figsize=size, squeeze=False, sharex=True, sharey=True,
-                                     layout="constrained")
+    figure, panels = pyplot.subplots(rows, columns, figsize=size, squeeze=False, sharex=True, sharey=True, layout="constrained")
     for panel in panels.flat[len(planes) :]:
         panel.set_visible(False)
     for number, (panel, plane, snapshot) in enumerate(zip(panels.flat, planes, snapshots)):
@@ -145,8 +141,7 @@ def slice_figure(name, snapshots, axis, index, planes, scale=None):
             panel.set_xlabel(f"{AXES[across]} [{unit.name}]")
             panel.tick_params(labelbottom=True)
     figure.colorbar(image, ax=panels, label="temperature [K]", shrink=0.9, aspect=30, pad=0.02)
-    where = format_length(snapshots[0].centres(axis)[index], unit)
-    title = f"{figures.plain(name)}, plane {AXES[axis]} = {where}"
+    title = f"{figures.plain(name)}, plane {AXES[axis]} = {format_length(snapshots[0].centres(axis)[index], unit)}"
     if len(planes) == 1:
         panels[0, 0].set_title(f"{title}, {moment(snapshots[0], steady)}", loc="left")
     else:
@@ -184,9 +179,9 @@ def draw_plane(panel, across, up, plane, scale, values=True, most_cells=None, **
     x, y = ((faces[:-1] + faces[1:]) / 2 for faces in (across, up))
     lines = panel.contour(x[columns], y[rows], plane[rows, columns], levels=levels, colors=list(map(scale.ink, levels)),
                           **{"linewidths": 0.5, "alpha": 0.7, **look})
-    if values:  # where there is room; on a narrow panel on every second line
+    if values:  # where there is room; on a panel narrower than 0.8 inches on every second line
         inches = panel.get_position().size * panel.figure.get_size_inches()
-        texts = panel.clabel(lines, lines.levels[::2 if min(inches) < NARROW else 1], fmt="%g", fontsize=8, inline_spacing=2)
+        texts = panel.clabel(lines, lines.levels[::2 if min(inches) < 0.8 else 1], fmt="%g", fontsize=8, inline_spacing=2)
         figures.stays(*texts, *panel.collections)
     return image
 
@@ -241,10 +236,17 @@ def film(name, frames, axis, index):
     if not ends:
         raise no_body(frames[0], axis, index)
     scale = Scale(ends)
-    figure = slice_figure(name, frames[:1], axis, index, [frames[0].plane(axis, index)], scale)
+    steady, places = is_steady(frames), places_in(frames[0], axis)[1]
+    longest = max(frames, key=lambda frame: len(moment(frame, steady)))
+    figure = slice_figure(name, [longest], axis, index, [longest.plane(axis, index)], scale)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # fixes the layout: frames must not jump
-    panel, steady, places = figure.axes[0], is_steady(frames), places_in(frames[0], axis)[1]
+    whole = figure.get_tightbbox().padded(0.1)  # the titles of tall planes are wider than the figure
+    to_whole = figure.transFigure.frozen() + BboxTransformFrom(whole.transformed(figure.dpi_scale_trans))
+    for axes in figure.axes:
+        axes.set_position(to_whole.transform_bbox(axes.get_position(original=True)))
+    figure.set_size_inches(whole.size)
+    panel = figure.axes[0]
     title = panel.get_title(loc="left").rpartition(", ")[0]
 
     def drawn():
@@ -389,9 +391,8 @@ def draw_history(options):
     path = figures.check_format(options.out or run.path / f"{run.name}_{'diagnostics' if columns else 'history'}.png")
     for column in columns or ["residual"]:
         if len(run.history.due(column)[0]) == 0:
-            why = f"values of {column} (the run ended before it was due)" if columns else \
-                "residuals (the run ended before its first check)"
-            raise Failure(DATA, f"{run.history.path} holds no {why}")
+            what = f"values of {column}" if columns else "residuals"
+            raise Failure(DATA, f"{run.history.path} holds no {what} (the run ended before the first was due)")
     return figures.draw(path, history_figure, run.name, run.history, columns)
 
 

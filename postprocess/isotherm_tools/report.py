@@ -290,7 +290,7 @@ def plane_picture(name, snapshot, series):
     wide, high = figure.get_size_inches()
     shrink = min(figures.WIDTH / wide, HEIGHT / high)
     figure.set_size_inches(max(2.5, wide * shrink), max(1.6, high * shrink))
-    figure.axes[0].set_title("")
+    figure.axes[0].set_title("", loc="left")
     when, values = moment(snapshot, is_steady(series)), span([plane])
     return picture(figure, form="png", alt=f"Temperature of {name}, {when}: {values}", caption=f"{name} at {when}: {values}.")
 

@@ -276,8 +276,7 @@ def add(subcommands):
                                 "draw time per sweep and efficiency into this file: png, pdf or svg by its ending")
     subcommand.add_argument("runs", nargs="+", metavar="RUN",
                             help="run directory, or its run.json; or the directory of one study of a deck with scaling:")
-    subcommand.add_argument("--series", metavar="LABEL",
-                            help="of a study with several, by its label: \"solver.kernel openmp\"")
+    subcommand.add_argument("--series", metavar="LABEL", help="of a study with several, by its label: \"solver.kernel openmp\"")
     subcommand.add_argument("--kind", choices=(STRONG, WEAK), help="default: by the grids of the runs")
     subcommand.add_argument("--ranks", default=ModelInputs().ranks,
                             type=lambda text: tuple(map(number_from(1), text.split(","))),

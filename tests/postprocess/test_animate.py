@@ -72,6 +72,17 @@ def test_frames_share_colours_and_titles_tell_the_time(run):
     assert titles[0] == "bar, plane z = 1.5 mm, t = 0 s" and len(set(titles)) == len(frames)
 
 
+def test_titles_of_tall_planes_are_within_the_frame(tmp_path):
+    for sweep, time in ((0, 0.0), (10, 1234.5)):  # "t = 0 s", "t = 20.57 min"
+        write_snapshot(tmp_path, np.full((10, 10, 1), 300.0) + sweep, sweep, time, "a_wall_of_bricks", spacing=(0.01, 0.01, 0.05))
+    figure, drawn = pictures.film("a_wall_of_bricks", Run(tmp_path).snapshots, 0, 0)
+    wide, high = figure.get_size_inches()
+    for _ in drawn:
+        figure.draw_without_rendering()
+        box = figure.get_tightbbox()
+        assert min(box.x0, box.y0, wide - box.x1, high - box.y1) > 0, box
+
+
 @pytest.mark.skipif(not shutil.which("ffmpeg"), reason="ffmpeg is not installed")
 def test_mp4(run, tmp_path):
     assert main(["animate", str(run), "--out", str(tmp_path / "film.mp4")]) == 0

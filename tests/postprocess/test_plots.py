@@ -133,6 +133,16 @@ def test_panels_share_one_scale(run):
     assert {panel.images[0].get_clim() for panel in panels} == {(0.0, 711.0)}
 
 
+@pytest.mark.parametrize("aspect, count", [(0.2, 1), (2, 3), (1, 5), (0.6, 2), (0.6, 3)])
+def test_no_word_of_a_picture_is_cut_off(tmp_path, aspect, count):
+    for sweep in range(count):
+        write_snapshot(tmp_path, coded(1, 10, 10), sweep, float(sweep), "a_wall_of_bricks", spacing=(0.01, 0.05 * aspect, 0.05))
+    assert main(["slice", str(tmp_path), "--axis", "x", "--all-times", "--out", str(tmp_path / "a.png")]) == 0
+    pixels = matplotlib.image.imread(tmp_path / "a.png")[:, :, :3]
+    pixels[8:-8, 8:-8] = 1
+    assert np.all(pixels == 1), "the margin is white"
+
+
 @pytest.mark.parametrize("arguments, ending", [(["slice"], "png"), (["slice", "--all-times"], "pdf"), (["slice", "--index", "1"], "svg"),
                                                (["history"], "pdf"), (["history"], "svg")])
 def test_picture_is_written_whole(run, tmp_path, arguments, ending):
