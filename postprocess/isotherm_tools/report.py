@@ -435,7 +435,7 @@ def answer(record, history):
     unit = length_unit(max((abs(metres) for _, found in ends for metres in found["position_m"]), default=1))
     figures = []
     for name, found in ends:
-        place = ", ".join(f"{metres / unit.si:.4g}" for metres in found["position_m"])
+        place = ", ".join(f"{metres / unit.si:.6g}" for metres in found["position_m"])
         figures.append((f"{name} temperature", kelvin(found["temperature_K"]),
                         f"at ({place}) {unit.name}, cell ({', '.join(map(str, found['cell']))})"))
     # The maximum over all lines of history.csv, if it is above the temperature at the end.

@@ -141,8 +141,8 @@ def length_unit(metres):
     return [unit for unit in LENGTHS if abs(metres) >= unit.si * (1 - 1e-9) or unit is LENGTHS[0]][-1]
 
 
-def format_length(metres, unit):
-    return f"{metres / unit.si:.4g} {unit.name}"
+def format_length(metres, unit, digits=6):
+    return f"{metres / unit.si:.{digits}g} {unit.name}"
 
 
 def time_unit(seconds):
@@ -150,7 +150,7 @@ def time_unit(seconds):
 
 
 def format_time(seconds):
-    return format_length(seconds, time_unit(seconds))
+    return format_length(seconds, time_unit(seconds), digits=4)
 
 
 def si(value, unit):

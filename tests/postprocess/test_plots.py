@@ -125,6 +125,13 @@ def test_axes_are_physical(run):
     assert panel.get_title(loc="left") == "demo, plane y = -195 mm, t = 0 s"
 
 
+def test_neighbouring_planes_far_from_the_origin_have_titles_of_their_own(tmp_path):
+    write_snapshot(tmp_path, coded(3, 3, 3), spacing=(1e-3, 1e-3, 5e-4), origin=(0, 0, 2))
+    snapshot, = Run(tmp_path).snapshots
+    titles = [pictures.slice_figure("demo", [snapshot], 2, z, [snapshot.plane(2, z)]).axes[0].get_title(loc="left") for z in range(3)]
+    assert [title.split(", ")[1] for title in titles] == [f"plane z = {place} mm" for place in (2000.25, 2000.75, 2001.25)]
+
+
 def test_panels_share_one_scale(run):
     snapshots = Run(run).snapshots
     figure = pictures.slice_figure("demo", snapshots, 2, 0, [snapshot.plane(2, 0) for snapshot in snapshots])

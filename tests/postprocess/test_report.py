@@ -74,13 +74,13 @@ def test_the_page_opens_with_the_answer(run, written):
     end = record["end_state"]
     x, y, z = (1e3 * metres for metres in end["highest"]["position_m"])
     card = Page(text.split('<section id="answer">')[1].split("</section>")[0]).text
-    for said in (f"{end['highest']['temperature_K']:.6g} K", f"at ({x:.4g}, {y:.4g}, {z:.4g}) mm, cell",
+    for said in (f"{end['highest']['temperature_K']:.6g} K", f"at ({x:.6g}, {y:.6g}, {z:.6g}) mm, cell",
                  f"{end['lowest']['temperature_K']:.6g} K", "through x_min", f"{end['heat']['faces_W']['x_min']:.5g} W",
                  f"{end['heat']['stored_W']:.5g} W", "unaccounted for", "peak over time 400 K at 0 s", "sweep 60"):
         assert said in card, said
     order = re.findall(r'<section id="(\w+)">', text)
     assert order == ["answer", "field", "convergence", "performance", "time", "bench1", "run"]
-    assert f"Planes through the hottest cell at the end: z = {z:.4g} mm; above it y = {y:.4g} mm; to its right x = {x:.4g} mm" in (
+    assert f"Planes through the hottest cell at the end: z = {z:.6g} mm; above it y = {y:.6g} mm; to its right x = {x:.6g} mm" in (
         Page(text).text)
     # Any bandwidth, as it depends on the load of the machine.
     assert re.search(r"\d [kMGT]?B/s", text).start() > text.index("<section id=\"performance\">")
@@ -89,6 +89,7 @@ def test_the_page_opens_with_the_answer(run, written):
 @pytest.mark.parametrize("changes, said", [
     ({"end_state": None, "sources": {"power_W": 16.0, "cells": 225}}, "16 W in 225 cells"),
     ({"end_state": {"heat": None, "why_no_heat": "no reason"}}, "Heat is not known: no reason."),
+    ({"end_state": {"highest": {"temperature_K": 400, "position_m": [0, 0, 2.00025], "cell": [0, 0, 0]}}}, "at (0, 0, 2.00025) m, cell"),
     ({"result": "CONVERGED", "method": {"problem": "steady"}}, "of a steady problem")])
 def test_what_is_not_known_of_the_end_is_said(run, tmp_path, changes, said):
     assert said in report(changed(run, tmp_path / "changed", **changes), tmp_path / "a.html").text
