@@ -31,8 +31,7 @@ def add(subcommands):
             ("roofline", roofline_figure, "draw stencil rows over their arithmetic intensity, under their limit"),
             ("time-blocks", time_block_figure,
              "draw points per second against the sweeps per launch, with the limits of memory")):
-        subcommand = add_subcommand(subcommands, name, draw_bench, text, None,
-                                    "png, pdf or svg by its ending (default: next to the JSON)")
+        subcommand = add_subcommand(subcommands, name, draw_bench, text, None, "png, pdf or svg by its ending (default: next to the JSON)")
         subcommand.set_defaults(figure=name, make=make)
         subcommand.add_argument("bench", metavar="BENCH.json", help="written by isotherm bench ... --json")
         subcommand.add_argument("--best", action="store_true", help="only the fastest tile of each kernel")
@@ -193,8 +192,7 @@ def roofline_figure(record):
     figures.plain_ticks(panel.yaxis)
     panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     panel.set(xlabel="flop per byte of least traffic", ylabel="GFlop/s")
-    points = panel.secondary_yaxis("right", functions=(lambda flops: flops / FLOPS_A_POINT,
-                                                       lambda points: points * FLOPS_A_POINT))
+    points = panel.secondary_yaxis("right", functions=(lambda flops: flops / FLOPS_A_POINT, lambda points: points * FLOPS_A_POINT))
     points.set_ylabel("GPts/s")
     figures.plain_ticks(points.yaxis)
     panel.grid()

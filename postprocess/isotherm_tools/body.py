@@ -125,8 +125,7 @@ MATERIALS = ("material", "k [W/(m K)]", "rho c [J/(m\u00b3 K)]", "cells", "lowes
 
 
 def material_rows(materials):
-    unit = length_unit(max((abs(metres) for each in materials if each["highest"] for metres in each["highest"]["position_m"]),
-                           default=1))
+    unit = length_unit(max((abs(metres) for each in materials if each["highest"] for metres in each["highest"]["position_m"]), default=1))
     rows = []
     for each in materials:
         k, name, hottest = each["conductivity_W_per_m_K"], each["name"], each["highest"]

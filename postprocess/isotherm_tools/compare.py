@@ -239,8 +239,7 @@ class Measurement:
         # Passes the combinations to the runner of studies as cases.
         study = SimpleNamespace(
             program=self.job.program, cases=cases, launcher=self.launcher, scaling=None,
-            changes=lambda pairs: [[] for _ in pairs],
-            sections={"ranks_per_node": None, "default_launcher": self.launcher})
+            changes=lambda pairs: [[] for _ in pairs], sections={"ranks_per_node": None, "default_launcher": self.launcher})
         if stopped_by := Runner(study, 1, False).run():
             raise Failure(128 + stopped_by, f"stopped by {signal_name(stopped_by)}; nothing is kept of this comparison")
         for entry, case, status in zip(entries, cases, state.case_statuses(study, cases)):

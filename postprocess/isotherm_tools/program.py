@@ -238,7 +238,6 @@ def number_from(least, most=math.inf, kind=int, unit=1):
         with suppress(ValueError):
             if least <= kind(text) <= most:
                 return kind(text) * unit
-        what = f"number from {least} to {most}" if most < math.inf else \
-            f"{'whole ' if kind is int else ''}number from {least} on"
+        what = f"number from {least} to {most}" if most < math.inf else f"{'whole ' if kind is int else ''}number from {least} on"
         raise argparse.ArgumentTypeError(f"'{text}' is no {what}")
     return parse

@@ -12,14 +12,12 @@ from isotherm_tools import body, figures, studies
 from isotherm_tools.bench import FLOPS_A_POINT, BenchRecord, ladder_figure, roofline_figure
 from isotherm_tools.pictures import AXES, Scale, draw_plane, history_figure, is_steady, moment, slice_figure
 from isotherm_tools.program import FILE_MISSING, Failure, add_subcommand, content_of, write_text
-from isotherm_tools.report_page import (
-    Section, facts, page, paragraph, picture, pictures, table, text_block, tiles, warnings)
+from isotherm_tools.report_page import Section, facts, page, paragraph, picture, pictures, table, text_block, tiles, warnings
 from isotherm_tools.run import open_run
 from isotherm_tools.scaling import STRONG, ModelInputs, modelled, scaling_figure, share, times
 from isotherm_tools.studies import Study, is_study, short, why_not
 from isotherm_tools.text import (
-    counted, extent_text, format_length, format_time, is_number, length_unit, percent, place, shortened, si,
-    split_unit, time_unit)
+    counted, extent_text, format_length, format_time, is_number, length_unit, percent, place, shortened, si, split_unit, time_unit)
 
 
 def add(subcommands):
@@ -234,8 +232,9 @@ def body_section(run):
 
 def field(run):
     snapshots = if_there(lambda: run.snapshots)
-    parts = field_pictures(run, snapshots) if snapshots else [
-        paragraph("The run was made without snapshots of the whole field.")]
+    parts = field_pictures(run, snapshots) if snapshots else [paragraph(
+        "The run ended before a snapshot of the whole field was due." if run.ended_early else
+        "The run was made without snapshots of the whole field.")]
     # The last file of slices, region and coarse field, unless it is a line or a point.
     flat = {name: series for name, series in list(run.parts.items())[:MOST_PARTS] if sorted(series[-1].cells)[1] > 1}
     empty = [name for name, series in flat.items() if not np.isfinite(middle_plane(series[-1])[2]).any()]

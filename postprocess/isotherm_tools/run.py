@@ -50,6 +50,7 @@ class Run:
         """Snapshots of the whole field, in the order of their sweeps: see `Snapshots` and `Snapshot`."""
         if not self._whole:
             hint = f"name one of its parts with --series: {', '.join(self.parts)}" if self.parts else \
+                f"the run ended before one was due ({self.ended_early})" if self.ended_early else \
                 "was the run made with output.snapshots: true?"
             raise Failure(FILE_MISSING, f"{self.path} holds no snapshots; {hint}")
         return self._whole
@@ -85,6 +86,13 @@ class Run:
     def record(self):
         """run.json as a dict. Keys that are newer than the program that wrote it are added."""
         return read_record(self.path / "run.json", "isotherm-run", "run record", "name the directory of a finished run")
+
+    @property
+    def ended_early(self):
+        """The message of a run that stopped or failed; None for other runs, or without run.json."""
+        with suppress(Failure, KeyError):
+            return self.record["message"] if self.record["result"] in ("STOPPED", "FAILED") else None
+        return None
 
     def materials(self, axis, index):
         """The materials of a plane of cells, as indices into `record["materials"]`; same layout as `Snapshot.plane`."""

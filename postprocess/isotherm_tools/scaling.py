@@ -278,8 +278,7 @@ def add(subcommands):
                             help="run directory, or its run.json; or the directory of one study of a deck with scaling:")
     subcommand.add_argument("--series", metavar="LABEL", help="of a study with several, by its label: \"solver.kernel openmp\"")
     subcommand.add_argument("--kind", choices=(STRONG, WEAK), help="default: by the grids of the runs")
-    subcommand.add_argument("--ranks", default=ModelInputs().ranks,
-                            type=lambda text: tuple(map(number_from(1), text.split(","))),
+    subcommand.add_argument("--ranks", default=ModelInputs().ranks, type=lambda text: tuple(map(number_from(1), text.split(","))),
                             metavar="N,N", help="predict these too (default: powers of two from 8 to 4096)")
 
     machine = subcommand.add_argument_group(
@@ -290,8 +289,7 @@ def add(subcommands):
     for name, wire, what in (("intra", "inside", "within a host"), ("network", "between", "between hosts")):
         machine.add_argument(f"--{name}-bandwidth", dest=f"{wire}_bandwidth", type=bandwidth, metavar="GB/S",
                              help=f"of a GPU {what}, each way (default: as measured)")
-        machine.add_argument(f"--{name}-latency", dest=f"{wire}_latency", type=time, metavar="US",
-                             help="likewise (default: as measured)")
+        machine.add_argument(f"--{name}-latency", dest=f"{wire}_latency", type=time, metavar="US", help="likewise (default: as measured)")
     machine.add_argument("--message-overhead", dest="overhead", type=time, default=0.0, metavar="US",
                          help="what a message costs before the next one starts (default: 0)")
 

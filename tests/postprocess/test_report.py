@@ -117,12 +117,13 @@ def test_what_a_run_was_made_without_is_said(run, tmp_path):
                                 "halo_fraction_percent": None, "copy_bandwidth_share_percent": None},
                    residual={"first_K": None, "last_K": None, "last_sweep": None})
     page = report(bare, tmp_path / "a.html")
-    for said in ("one < two", "watch & wait", "it ended early", "STOPPED", "made without snapshots", "made without a history"):
+    for said in ("one < two", "watch & wait", "it ended early", "STOPPED", "ended before a snapshot", "made without a history"):
         assert said in page.text, said
     assert len(page.pictures) == 1  # times of phases
     assert "at sweep" not in page.text and "None" not in page.text
     (bare / "history.csv").write_text("sweep,time_s,residual\n")
     assert "The run ended before its first check." in report(bare, tmp_path / "b.html").text
+    assert "made without snapshots" in report(changed(run, tmp_path / "done"), tmp_path / "c.html").text
 
 
 def test_verification_is_on_the_page_and_many_links_are_counted(run, tmp_path):

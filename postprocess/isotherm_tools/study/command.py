@@ -12,8 +12,7 @@ from isotherm_tools.study.deck import StudyDeck
 from isotherm_tools.study.runner import Runner, signal_name
 from isotherm_tools.study.slurm import Submission, check_unchanged_since_submission
 from isotherm_tools.text import (
-    aligned, counted, extent_text, grouped, human_bytes, human_duration, in_quotes, meant, printable, shell_words,
-    shortened)
+    aligned, counted, extent_text, grouped, human_bytes, human_duration, in_quotes, meant, printable, shell_words, shortened)
 
 
 def parse(words):
