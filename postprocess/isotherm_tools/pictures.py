@@ -84,6 +84,8 @@ def chosen_snapshot(snapshots, options):
         return snapshots[0 if time == "first" else -1]
     with failing(ValueError, COMMAND_LINE, lambda _: f"--time {time} is no time; give first, last or seconds"):
         seconds = float(time)
+    if is_steady(snapshots):
+        raise Failure(COMMAND_LINE, f"--time {time}: a steady run has sweeps, no times; use first, last or --index (0 to {len(snapshots) - 1})")
     first, last = snapshots[0].time, snapshots[-1].time
     slack = 1e-9 * (last - first)
     if not first - slack <= seconds <= last + slack:

@@ -75,6 +75,14 @@ def test_time_picks_the_nearest_snapshot(run, time, sweep):
     assert pictures.chosen_snapshot(Run(run).snapshots, SimpleNamespace(time=time, index=None)).sweep == sweep
 
 
+@pytest.mark.parametrize("time", ["0", "3"])
+def test_a_time_of_a_steady_run_is_refused(refused, tmp_path, time):
+    for sweep in (0, 250):
+        write_snapshot(tmp_path, coded(3, 3, 3), sweep, 0.0)
+    code, said = refused("slice", tmp_path, "--time", time)
+    assert code == 2 and f"--time {time}: a steady run" in said and "--index (0 to 1)" in said
+
+
 def test_snapshots_come_in_order_of_sweeps_beyond_eight_digits(tmp_path):
     for sweep in (123456789, 99999999, 5):
         write_snapshot(tmp_path, coded(2, 2, 2), sweep)
