@@ -289,9 +289,9 @@ EDGES = ((0, (0.5, 0, 0), (0, -14)), (1, (0, 0.5, 0), (-14, 0)), (2, (1, 0, 0.5)
 
 def draw_volume(options):
     run = Run(options.run)
-    name = options.series or run.name
+    snapshots, name = run.series(options.series), options.series or run.name
     path = figures.check_format(options.out or run.path / f"{name}_volume.png", (".png",))  # surfaces are drawn as pixels
-    snapshot = chosen_snapshot(run.series(options.series), options)
+    snapshot = chosen_snapshot(snapshots, options)
     if snapshot.thin_axis:
         raise Failure(DATA, f"{snapshot.path} is one cell thick along {snapshot.thin_axis} and holds no surfaces; slice draws it")
     pyvista, stride = load_pyvista(), stride_of(snapshot)
@@ -299,7 +299,8 @@ def draw_volume(options):
         print(f"note: of {snapshot.path} one cell in {stride} along each axis is drawn", file=sys.stderr)
     field = snapshot.every(stride)
     scale, levels = Scale([field]), levels_of(field, options.isotherms, snapshot.path)
-    return figures.draw(path, volume_figure, name, snapshot, scale, levels, *surfaces(pyvista, snapshot, stride, field, scale, levels))
+    return figures.draw(path, volume_figure, f"{name}, {moment(snapshot, is_steady(snapshots))}", snapshot, scale, levels,
+                        *surfaces(pyvista, snapshot, stride, field, scale, levels))
 
 
 def load_pyvista():
@@ -365,7 +366,7 @@ def surfaces(pyvista, snapshot, stride, field, scale, levels):
         return pixels, middles
 
 
-def volume_figure(name, snapshot, scale, levels, pixels, middles):
+def volume_figure(title, snapshot, scale, levels, pixels, middles):
     """The image with the lengths of the edges; the colour bar labels the isotherms."""
     low, high = snapshot.bounds
     unit = length_unit(max(high - low))
@@ -378,7 +379,7 @@ def volume_figure(name, snapshot, scale, levels, pixels, middles):
     for (axis, _, aside), middle in zip(EDGES, middles):
         panel.annotate(f"{AXES[axis]} {format_length(high[axis] - low[axis], unit)}", middle, xytext=aside, textcoords="offset points",
                        ha=("center", "right", "left")[axis], va="center")
-    panel.set_title(f"{figures.plain(name)}, {moment(snapshot, not snapshot.time)}", loc="left")
+    panel.set_title(figures.plain(title), loc="left")
     colours = figure.colorbar(cm.ScalarMappable(colors.Normalize(scale.low, scale.high), "inferno"), ax=panel, label="isotherms [K]",
                               ticks=levels, shrink=0.9, aspect=25, pad=0.02)
     for level in levels:

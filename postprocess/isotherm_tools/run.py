@@ -1,9 +1,8 @@
 """Python access to a run: fields with their coordinates, tables, and the record.
 
-A snapshot is `<name>_<sweep>.hdf` with the temperature in /temperature (nz, ny, nx), in files of format 1 in
-/VTKHDF/PointData/T, and grid and time in /isotherm. Snapshots still being written end in `.part`. Files of a part of
-the cells have the same form, and are called `<name>_slice_z12_<sweep>.hdf`, `<name>_region_...`, `<name>_coarse_...`; /isotherm says
-what they are."""
+A snapshot is `<name>_<sweep>.hdf` with the temperature in /temperature (nz, ny, nx), in files of format 1 in /VTKHDF/PointData/T, and
+grid and time in /isotherm. Snapshots still being written end in `.part`. Files of a part of the cells have the same form, and are called
+`<name>_slice_z12_<sweep>.hdf`, `<name>_region_...`, `<name>_coarse_...`; /isotherm says what they are."""
 
 import csv
 import re

@@ -9,7 +9,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 from failures import expect_failure
-from isotherm_tools import pictures
+from isotherm_tools import figures, pictures
 from isotherm_tools.__main__ import main
 from isotherm_tools.run import Run
 from PIL import Image, ImageSequence
@@ -159,6 +159,16 @@ def test_the_edges_of_a_volume_have_their_lengths(shown_run):
     pixels = np.zeros((12, 16, 3), dtype=np.uint8)  # surfaces, which PyVista would draw; it may be missing
     figure = pictures.volume_figure("demo", Run(shown_run).snapshots[0], pictures.Scale([np.array([300.0, 400.0])]), [350], pixels, [(1, 1)] * 3)
     assert [text.get_text() for text in figure.axes[0].texts] == ["x 16 mm", "y 24 mm", "z 40 mm"]
+
+
+@pytest.mark.parametrize("end, title", [(5.0, "demo, t = 0 s"), (0.0, "demo, sweep 0")])
+def test_a_volume_has_a_time_or_a_sweep(tmp_path, monkeypatch, capsys, end, title):
+    for sweep, time in ((0, 0.0), (10, end)):
+        write_snapshot(tmp_path, np.arange(24.0).reshape(2, 3, 4), sweep, time)
+    for name in ("load_pyvista", "surfaces"):  # PyVista may be missing
+        monkeypatch.setattr(pictures, name, lambda *_: ())
+    monkeypatch.setattr(figures, "draw", lambda _path, _make, title, *_: title)
+    assert main(["volume", str(tmp_path), "--time", "first"]) == 0 and capsys.readouterr().out == f"{title}\n"
 
 
 @needs_pyvista

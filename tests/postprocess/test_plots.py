@@ -75,14 +75,6 @@ def test_time_picks_the_nearest_snapshot(run, time, sweep):
     assert pictures.chosen_snapshot(Run(run).snapshots, SimpleNamespace(time=time, index=None)).sweep == sweep
 
 
-@pytest.mark.parametrize("time", ["0", "3"])
-def test_a_time_of_a_steady_run_is_refused(refused, tmp_path, time):
-    for sweep in (0, 250):
-        write_snapshot(tmp_path, coded(3, 3, 3), sweep, 0.0)
-    code, said = refused("slice", tmp_path, "--time", time)
-    assert code == 2 and f"--time {time}: a steady run" in said and "--index (0 to 1)" in said
-
-
 def test_snapshots_come_in_order_of_sweeps_beyond_eight_digits(tmp_path):
     for sweep in (123456789, 99999999, 5):
         write_snapshot(tmp_path, coded(2, 2, 2), sweep)
@@ -134,8 +126,7 @@ def test_axes_are_physical(run):
 
 
 def test_neighbouring_planes_far_from_the_origin_have_titles_of_their_own(tmp_path):
-    write_snapshot(tmp_path, coded(3, 3, 3), spacing=(1e-3, 1e-3, 5e-4), origin=(0, 0, 2))
-    snapshot, = Run(tmp_path).snapshots
+    snapshot = Snapshot(write_snapshot(tmp_path, coded(3, 3, 3), spacing=(1e-3, 1e-3, 5e-4), origin=(0, 0, 2)), 10)
     titles = [pictures.slice_figure("demo", [snapshot], 2, z, [snapshot.plane(2, z)]).axes[0].get_title(loc="left") for z in range(3)]
     assert [title.split(", ")[1] for title in titles] == [f"plane z = {place} mm" for place in (2000.25, 2000.75, 2001.25)]
 
@@ -187,12 +178,15 @@ def test_uniform_and_thin_fields_are_drawn(tmp_path, field):
         assert main(["slice", str(tmp_path), "--axis", axis]) == 0
 
 
-def test_steady_run_is_titled_by_sweep(tmp_path):
+def test_steady_run_has_sweeps_not_times(tmp_path, refused):
     for sweep in (0, 250):
         write_snapshot(tmp_path, coded(3, 3, 3), sweep, 0.0)
     snapshots = Run(tmp_path).snapshots
     figure = pictures.slice_figure("demo", snapshots, 2, 0, [snapshot.plane(2, 0) for snapshot in snapshots])
     assert [panel.get_title(loc="left") for panel in figure.axes if panel.images] == ["sweep 0", "sweep 250"]
+    for time in "0", "3":
+        code, said = refused("slice", tmp_path, "--time", time)
+        assert code == 2 and f"--time {time}: a steady run" in said and "--index (0 to 1)" in said
 
 
 DIAGNOSTICS = """\
