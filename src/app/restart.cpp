@@ -107,7 +107,7 @@ std::vector<std::string> take_over(const SnapshotHeader& header, const std::stri
     throw Error(ExitCode::deck, forbidden + fmt::format("{}: is of another problem (these keys cannot change "
                                                         "on the way); undo the changes, or start a new run",
                                                         file));
-  keep_step(now, header.checkpoint->dt);
+  if (header.meta.sweep > 0) keep_step(now, header.checkpoint->dt);  // else no step was taken
   if (now.output.histogram.bins > 0 && !now.output.histogram.range)
     now.output.histogram.range = header.checkpoint->histogram_range;
   return allowed;

@@ -169,13 +169,14 @@ double whole_steps(double time, double dt) {
   return std::abs(wanted - nearest) <= 1e-9 * nearest ? nearest : std::ceil(wanted);
 }
 
-// Accuracy limits long steps before stability does: a run has at least `least_steps` of them.
+// Accuracy limits long steps before stability does: a run has at least `least_steps` of them. Without an
+// end_time above 0, of which steps of implicit are a part, they are stable ones.
 double longest_step(const Config& config) {
   constexpr double least_steps = 32;
-  const ProblemConfig& problem = config.problem;
-  const double limit = is_rkl(config) ? problem.dt_fraction * rkl_limit(config, most_rkl_stages(config) / 2)
-                                      : std::numeric_limits<double>::infinity();
-  return problem.end_time && *problem.end_time > 0 ? std::min(limit, *problem.end_time / least_steps) : limit;
+  const double end = config.problem.end_time.value_or(0);
+  if (is_implicit(config)) return end > 0 ? end / least_steps : stable_dt(config);
+  const double limit = config.problem.dt_fraction * rkl_limit(config, most_rkl_stages(config) / 2);
+  return end > 0 ? std::min(limit, end / least_steps) : limit;
 }
 
 // A step that divides the times of all outputs. Euler, which has many steps between two outputs, takes such a

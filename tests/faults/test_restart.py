@@ -115,8 +115,20 @@ def test_a_finished_run_has_nothing_to_do_and_goes_on_with_more_steps(whole, tmp
     assert record(tmp_path / "parts")["fingerprint"] == record(whole)["fingerprint"]
 
 
-def test_the_end_time_moves_by_whole_steps(tmp_path):
-    write_deck(tmp_path, TRANSIENT.replace("steps: 60", "end_time: 100"))
+@pytest.mark.parametrize("method", ["euler", "rkl", "implicit"])
+def test_a_run_of_0_s_goes_on_in_any_steps(tmp_path, method):
+    write_deck(tmp_path, TRANSIENT.replace("steps: 60", f"method: {method}, end_time: 100.7"))
+    run(tmp_path, "output.directory=whole")
+    run(tmp_path, "output.directory=parts", "problem.end_time=0")
+    assert [row["time_s"] for row in history(tmp_path / "parts")] == ["0"]
+    run(tmp_path, "output.directory=parts", "--restart", "latest")
+    expect_same_run(tmp_path / "whole", tmp_path / "parts")
+
+
+@pytest.mark.parametrize("of_deck", ["euler", "implicit"])
+def test_the_end_time_moves_by_whole_steps(tmp_path, of_deck):
+    """A message that rejects another end names words that the program takes."""
+    write_deck(tmp_path, TRANSIENT.replace("steps: 60", f"method: {of_deck}, end_time: 100"))
 
     def method(*words, code=0):
         done = run(tmp_path, "output.directory=parts", *words, code=code)

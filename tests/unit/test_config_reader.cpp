@@ -676,7 +676,12 @@ TEST(ConfigDerived, WholeStepsEndAtEndTime) {
   EXPECT_EQ(plan(0.1, 0.3, {}).steps, 3);
   EXPECT_EQ(plan(0.1, 0.31, {}).steps, 4);
   EXPECT_EQ(plan(0.1, 0.31, {}).dt, 0.31 / 4);
-  EXPECT_EQ(plan(0.1, 0.0, {}).steps, 0);
+  for (const MethodName method : {MethodName::implicit, MethodName::rkl, MethodName::euler}) {
+    config.problem.method = method;
+    EXPECT_EQ(plan(0.1, 0.0, {}).steps, 0);
+    EXPECT_EQ(plan({}, 0.0, {}).steps, 0);
+    EXPECT_TRUE(std::isfinite(plan({}, 0.0, {}).dt));
+  }
   EXPECT_EQ(plan({}, 1.5, {}).steps, 10);
   EXPECT_DOUBLE_EQ(plan({}, 1.5, {}).dt, 0.15);
   EXPECT_EQ(plan(0.1, {}, 7).steps, 7);
