@@ -81,8 +81,8 @@ void keep_step(Config& now, double dt) {
   if (std::abs(*problem.end_time - steps * dt) > 1e-9 * dt * steps)
     throw deck_error(now, "problem.end_time",
                      "{} s is no whole number of the checkpoint's steps of {} s (other steps lead to another "
-                     "state); end at a multiple of them, or give problem.steps",
-                     *problem.end_time, dt);
+                     "state); end at a multiple of them, or give problem.steps={:.0f} problem.dt={} instead",
+                     *problem.end_time, dt, std::ceil(*problem.end_time / dt), dt);
   problem.steps = static_cast<std::int64_t>(steps);
   problem.end_time.reset();
 }
@@ -269,10 +269,11 @@ std::optional<ExitCode> nothing_to_do(const Restart& restart, const Config& conf
     const std::string end = converged   ? "where the run has reached its tolerance"
                             : stagnated ? "where its residual has stopped falling at rounding"
                                         : fmt::format("{} (at {})", place, schedule.last());
-    const char* further = !steady     ? "a later problem.end_time, or more problem.steps"
-                          : converged ? "a smaller problem.tolerance"
-                          : stagnated ? "no sweep: a smaller residual takes precision: fp64 and a new run"
-                                      : "a larger problem.max_sweeps";
+    const std::string further =
+        !steady ? fmt::format("a later problem.end_time, or more problem.steps with problem.dt={}", state.dt)
+        : converged ? "a smaller problem.tolerance"
+        : stagnated ? "no sweep: a smaller residual takes precision: fp64 and a new run"
+                    : "a larger problem.max_sweeps";
     fmt::print("nothing to do: {} is of sweep {}, {}{}; continue with {}\n", restart.file, restart.sweep, end,
                failed ? " and FAILED its verification (run.json)" : "", further);
   }

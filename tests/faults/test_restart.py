@@ -137,6 +137,9 @@ def test_the_end_time_moves_by_whole_steps(tmp_path, of_deck):
     first = method()
     refused = method("problem.end_time=101", "--restart", "latest", code=65)
     assert f"problem.end_time: 101 s is no whole number of the checkpoint's steps of {first['dt_s']} s" in refused
+    assert f"problem.dt={first['dt_s']}" in run(tmp_path, "output.directory=parts", "--restart", "latest").stdout
+    then = method(*refused.split(" give ")[1].split(" instead")[0].split(), "--restart", "latest")
+    assert then["planned_sweeps"] > first["planned_sweeps"] and then["dt_s"] == first["dt_s"]
     # ... and again, from a checkpoint whose deck contains that step although the user's deck says auto.
     for end_time in (200, 1300, 1400):
         then = method(f"problem.end_time={end_time}", "--restart", "latest")
