@@ -265,7 +265,7 @@ std::vector<std::string> time_warnings(const Config& config) {
   if (config.problem.kind != ProblemKind::transient) return warnings;
   const auto [dt, steps] = time_plan(config);
   const double end = dt * static_cast<double>(steps);
-  const double least_dt = std::max(1e-18, end / countable_steps);  // that a deck may have
+  const double least_dt = end / countable_steps;  // that a deck may have
   visit_values_of_time(config, [&, dt = dt](const std::string& key, const Expression& value) {
     const double shortest = value.shortest_change(end);
     if (warnings.empty() && shortest < dt)

@@ -149,7 +149,8 @@ def test_the_end_time_moves_by_whole_steps(tmp_path, of_deck):
 
 
 @pytest.mark.parametrize("dt, step, ends", [
-    (0.1 / 43, 0.1 / 43, (0.1, 0.7, 1.1)), (0.1, 0.3 / 3, (0.3, 0.4, 0.7)), (0.095, 0.075, (0.3, 0.6, 0.9))])
+    (0.1 / 43, 0.1 / 43, (0.1, 0.7, 1.1)), (0.1, 0.3 / 3, (0.3, 0.4, 0.7)), (0.095, 0.075, (0.3, 0.6, 0.9)),
+    (1e-21, 1e-21, (3e-21, 4e-21, 7e-21))])
 def test_a_run_is_prolonged_by_the_steps_that_it_has(tmp_path, dt, step, ends):
     """1.1 s over 473 is not 0.1 s over 43; end_time makes steps of 0.1 s shorter in the last digit, those of 0.095 s by a
     fifth."""
