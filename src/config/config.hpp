@@ -422,7 +422,8 @@ TimePlan time_plan(const Config& config);  // transient only
 std::vector<double> step_starts(const Config& config, std::int64_t count);
 // The times at which step tables of boundaries and sources jump, s, ascending.
 std::vector<double> jump_times(const Config& config);
-// Of values of time that steps of a transient problem follow only roughly.
+// Of values of time that steps of a transient problem follow only roughly, and of output times that multiply
+// the steps.
 std::vector<std::string> time_warnings(const Config& config);
 // s. The Euler step in which residuals and heat flows are measured: for euler the step itself; for methods
 // whose steps are longer than one sweep can take, a stable step.

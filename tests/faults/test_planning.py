@@ -43,6 +43,22 @@ def test_long_steps_are_compared_with_the_limit(folder, times, said):
     assert f" sweeps per step, {said} times the stable limit " in check(folder, "problem.method=implicit", dt).stdout
 
 
+@pytest.mark.parametrize("key, words", [
+    ("output.every_time", ()), ("output.probes.every_time", ("output.every_time=12.5", "output.probes.points=[[0.5, 0.5, 0.5]]"))])
+def test_times_of_outputs_that_multiply_long_steps_are_warned_of(folder, key, words):
+    """With words that help; many outputs need as many steps."""
+    def planned(*more):
+        out = check(folder, "problem={method: implicit, end_time: 100}", *words, *more).stdout
+        return out, int(re.search(r" (\d+) steps to 100 s", out)[1])
+
+    out, steps = planned(f"{key}=33.333")
+    interval, dt = re.search(rf"warning: .*{key}: .* {steps} steps .* write (\S+) .* problem.dt: ([^\s,]+)", out).groups()
+    assert steps == 100000
+    for more in ((f"{key}={interval}",), (f"{key}=33.333", f"problem.dt={dt}"), (f"{key}=37.5",), (f"{key}=0.1",)):
+        out, steps = planned(*more)
+        assert "warning" not in out and (steps == 1000 if more[0].endswith("=0.1") else steps < 40), more
+
+
 @pytest.mark.parametrize("problem, unit", [
     ("{steps: 20, method: rkl, dt: 0.05}", "steps"), ("{kind: steady}", "cycles"), ("{kind: steady, method: jacobi}", "sweeps")])
 def test_intervals_of_checkpoints_are_in_the_unit_of_the_deck(folder, problem, unit):
