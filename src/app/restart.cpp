@@ -31,7 +31,7 @@ Asked find_asked(const std::string& word, const Config& config) {
   if (word == "latest") return {config.output.directory, ""};
   const fs::path path(word);
   std::error_code ignored;
-  if (fs::is_directory(path, ignored)) return {path, ""};
+  if (fs::is_directory(path, ignored)) return {path.has_filename() ? path : path.parent_path(), ""};
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   if (path.filename() == "latest") return {folder, ""};  // names the newest checkpoint in its folder
   return {folder, word};
@@ -232,6 +232,8 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Force force, S
                      in_quotes(config.name), in_quotes(asked.folder.string()), escaped(asked_for));
   });
   asked.folder = world.broadcast(asked.folder.string());
+  // Before the decks are compared: the directory is no change.
+  if (!config.places.contains("output.directory")) config.output.directory = asked.folder.string();
   files.resize(static_cast<std::size_t>(world.all_reduce(std::ssize(files), ReduceOp::max)));
   for (std::string& file : files) file = world.broadcast(file);
 
@@ -247,7 +249,6 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Force force, S
   restart->same_directory = world.all(goes_on_in(asked.folder, config));
   if (world.is_root() && restart->same_directory) count_earlier_runs(*restart);
   restart->lock = std::move(lock);
-  if (!config.places.contains("output.directory")) config.output.directory = asked.folder.string();
   session.cases = {config};
   return restart;
 }

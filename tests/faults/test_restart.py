@@ -160,7 +160,8 @@ def test_a_run_is_prolonged_by_the_steps_that_it_has(tmp_path, dt, step, ends):
     write_deck(tmp_path, timed.replace("steps: 60", f"end_time: {ends[0]}").replace(f"dt: {step!r}", f"dt: {dt!r}"))
     run(tmp_path, "output.directory=parts")
     for end_time in ends[1:]:
-        done = run(tmp_path, "output.directory=parts", f"problem.end_time={end_time}", "--restart", "latest")
+        done = run(tmp_path, f"problem.end_time={end_time}", "--restart", "parts/")
+        assert "changed: output.directory" not in done.stdout
     assert (f"  changed: problem.dt {step!r} -> {dt!r}, the steps stay as they are\n" in done.stdout) == (step != dt)
     found = record(tmp_path / "parts")
     assert (found["method"]["dt_s"], found["method"]["planned_sweeps"]) == (step, steps)
