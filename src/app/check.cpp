@@ -293,7 +293,10 @@ int check(const CommandLine& command, const Communicator& world) {
   const Config& config = session.deck.config;
   const Decomposition& decomposition = session.decomposition;
   const CheckOptions& options = command.check;
-  on_root(world, [&] { check_boundaries(config); });
+  on_root(world, [&] {
+    check_boundaries(config);
+    check_overwrite(config);
+  });
   const std::optional<PredictedCycles> predicted = predicted_cycles(config);
   on_root(world, [&] {
     std::string text =

@@ -358,7 +358,8 @@ struct Config {
   std::string file;                     // the deck's path
   std::map<std::string, Place> places;  // of its keys; "" is the deck
   SourcesOfDeck sources_of_deck;
-  std::vector<std::string> warnings;  // a line each, placed like errors
+  std::map<std::string, std::string> data_files;  // by the keys that name them: datasets and tables
+  std::vector<std::string> warnings;              // a line each, placed like errors
 };
 
 // Derived quantities that every later folder needs in the same form. Of a body of several materials

@@ -105,6 +105,9 @@ class Problems {
   void number_sources(SourcesOfDeck sources) { sources_ = std::move(sources); }
   const SourcesOfDeck& sources() const { return sources_; }
   const std::map<std::string, Place>& remembered() const { return places_; }
+  // The file from which the value of a key is read.
+  void remember_file(const std::string& key, const std::string& file) { files_[key] = file; }
+  const std::map<std::string, std::string>& files() const { return files_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
@@ -119,6 +122,7 @@ class Problems {
   std::vector<Line> lines_;
   std::vector<std::string> warnings_;
   std::map<std::string, Place> places_{{"", {}}};  // the deck
+  std::map<std::string, std::string> files_;
   SourcesOfDeck sources_;
   std::set<std::string, std::less<>> failed_;
 };

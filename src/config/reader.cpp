@@ -135,13 +135,16 @@ class ValueReader {
   bool read_table_into(Expression& target) {
     if (key_.variables.find('t') == key_.variables.npos)
       return reject("a table stands where nothing may change in time");
+    const fs::path folder = fs::path(problems_.file()).parent_path();
     try {
-      target = read_table(node_, fs::path(problems_.file()).parent_path(), problems_.reads_tables);
+      target = read_table(node_, folder, problems_.reads_tables);
     } catch (const YamlError& error) {
       problems_.add(node_.place, path_, error.problem);
       return false;
     }
     if (!problems_.reads_tables) return true;
+    if (const YamlNode* const table = node_.find("table"); table->kind == YamlNode::Kind::scalar)
+      problems_.remember_file(path_, folder / table->text);
     for (const FormulaStep& step : target.program()->steps)
       if (step.op == FormulaOp::number && step.variable == 1 && !is_within(step.number))
         return reject("the value {} of the table is out of range", step.number);
@@ -452,16 +455,18 @@ fs::path last_snapshot(const fs::path& directory) {
   return std::get<fs::path>(best);
 }
 
-// Makes the path absolute; a run's directory becomes its last snapshot. `deck`: the path of the deck.
-void complete_file(RegionValue& dataset, const std::string& deck) {
+// Makes the path absolute; a run's directory becomes its last snapshot. `key`: of the dataset.
+void complete_file(RegionValue& dataset, const std::string& key, Problems& problems) {
   if (dataset.file.empty()) return;
-  const fs::path file = fs::absolute(fs::path(deck).parent_path() / dataset.file).lexically_normal();
+  const fs::path folder = fs::path(problems.file()).parent_path();
+  const fs::path file = fs::absolute(folder / dataset.file).lexically_normal();
   std::error_code ignored;
   dataset.file = (fs::is_directory(file, ignored) ? last_snapshot(file) : file).string();
+  problems.remember_file(key + ".file", dataset.file);
 }
 
 // Sets values that the deck leaves out and that follow from other keys.
-void complete(Config& config, const std::string& path, const Problems& problems) {
+void complete(Config& config, const std::string& path, Problems& problems) {
   config.name = fs::path(path).stem().string();
   // Where halos are exchanged, a launch of several sweeps needs as many layers of ghosts.
   if (!config.solver.halo_width) config.solver.halo_width = config.solver.time_block;
@@ -476,19 +481,21 @@ void complete(Config& config, const std::string& path, const Problems& problems)
   std::vector<ProbePoint>& points = output.probes.points;
   for (std::size_t i = 0; i < points.size(); ++i)
     if (points[i].name.empty()) points[i].name = fmt::format("p{}", i);
-  for (MaterialRegion& region : config.regions) complete_file(region.place, path);
+  for (std::size_t i = 0; i < config.regions.size(); ++i)
+    complete_file(config.regions[i].place, fmt::format("regions.{}", i), problems);
   for (RegionValue& source : config.sources)
     for (std::size_t a = 0; a < 3; ++a) {
       source.from[a] = source.from_at[a](0, 0, 0);
       source.to[a] = source.to_at[a](0, 0, 0);
       source.centre[a] = source.centre_at[a](0, 0, 0);
     }
-  for (auto [key, entries] : {std::pair("initial", &config.initial), std::pair("sources", &config.sources)})
+  for (auto [list, entries] : {std::pair("initial", &config.initial), std::pair("sources", &config.sources)})
     for (std::size_t i = 0; i < entries->size(); ++i) {
       RegionValue& entry = (*entries)[i];
-      const bool is_free = !problems.given(fmt::format("{}.{}.mode", key, i));
+      const std::string key = fmt::format("{}.{}", list, i);
+      const bool is_free = !problems.given(key + ".mode");
       if (entry.shape == Shape::gaussian || (entry.varies() && is_free)) entry.mode = RegionMode::add;
-      complete_file(entry, path);
+      complete_file(entry, key, problems);
     }
 }
 
@@ -584,6 +591,7 @@ Config settle_config(const YamlNode& deck, const std::string& path, const Regist
   config.sources_of_deck = problems.sources();
   config.file = path;
   config.places = problems.remembered();
+  config.data_files = problems.files();
   config.warnings = problems.warnings();
   return config;
 }

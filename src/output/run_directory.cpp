@@ -21,6 +21,7 @@
 #include <system_error>
 
 #include "config/deck.hpp"
+#include "config/problems.hpp"
 #include "core/text.hpp"
 #include "output/safe_file.hpp"
 
@@ -253,6 +254,18 @@ std::multimap<std::int64_t, std::string> files_by_sweep(const std::filesystem::p
   return files;
 }
 
+void check_overwrite(const Config& config) {
+  if (!config.output.overwrite) return;
+  const fs::path folder = config.output.directory;
+  for (const std::string& name : files_of_earlier_run(folder, config.name, true))
+    for (const auto& [key, file] : config.data_files)
+      if (std::error_code ignored; fs::equivalent(folder / name, file, ignored))
+        throw deck_error(config, key,
+                         "{} lies in the run directory that output.overwrite would replace; choose another "
+                         "output.directory",
+                         in_quotes(file));
+}
+
 RunDirectory prepare_run_directory(const Config& config, const std::string& deck, bool resumes, Force force,
                                    std::shared_ptr<RunLock> lock) {
   const fs::path folder = config.output.directory;
@@ -261,6 +274,7 @@ RunDirectory prepare_run_directory(const Config& config, const std::string& deck
   const bool replaces = config.output.overwrite && !resumes;
   const std::vector<std::string> earlier = files_of_earlier_run(folder, config.name, replaces);
   check_earlier_run(folder, config, resumes, earlier);
+  if (replaces) check_overwrite(config);
   if (replaces) remove_earlier_run(folder, earlier);
   const std::string name =
       nlohmann::json(config.name).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);

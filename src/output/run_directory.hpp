@@ -83,6 +83,9 @@ struct RunDirectory {
   std::filesystem::path record() const { return path / "run.json"; }
 };
 
+// Throws Error(deck) if output.overwrite would remove a file that the deck reads.
+void check_overwrite(const Config& config);
+
 // Creates output.directory, a name used literally, locks it before reading it, removes the earlier run's
 // files (is_run_file) if output.overwrite is set, and writes both decks. Throws Error(cannot_create), before
 // any change, if the path is no folder, cannot be created or written to, is locked, or holds files that must

@@ -3,6 +3,7 @@ where they are: other contents are an error, and another place is none."""
 
 import json
 import re
+import shutil
 
 import h5py
 import numpy as np
@@ -71,6 +72,20 @@ def test_other_contents_are_refused(project, key):
     again = ran("run", "--from", "runs/deck/deck_00000010.hdf", "output.directory=again", cwd=project, code=65).stderr
     assert key in again and "than when this deck was resolved" in again
     assert not (project / "again").exists()
+
+
+@pytest.mark.parametrize("key, file, name", [
+    ("initial.0.file", None, ""), ("sources.0.file", "heat.h5", "deck_00000099.hdf"), ("regions.0.file", "ids.h5", "deck_material.h5"),
+    ("boundaries.x_min.value.table", "flux.csv", "probes.csv")])
+def test_a_run_does_not_replace_the_files_that_it_reads(project, key, file, name):
+    folder = project / "runs" / "deck"
+    if file:
+        shutil.copy(project / file, folder / name)
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    for subcommand in ("check", "run"):
+        refused = ran(subcommand, "deck.yaml", "output.overwrite=true", f"{key}=runs/deck/{name}", cwd=project, code=65).stderr
+        assert key.removesuffix(".table") in refused and "output.overwrite would replace" in refused
+    assert before == {path: path.read_bytes() for path in folder.iterdir()}
 
 
 def test_the_folder_may_move_and_the_same_values_may_be_written_anew(project, tmp_path):
