@@ -277,13 +277,16 @@ class Loop {
                      files.failed() ? 1.0 : 0.0, files.backlog()};
     frame_.world.all_reduce<double>(seen, ReduceOp::max);
     if (seen[2] > 0) files.finish();  // throws
-    control_poll_.polled(solver_.sweeps(), seen[1] - elapsed_);
+    // Until the next poll, if it takes as long as this one; the start was none. A device is one poll behind.
+    const double since = seen[1] - elapsed_;
+    const double next = (solver_.own_sweeps() == 0 ? 0 : solver_.is_asynchronous() ? 2 : 1) * since;
+    control_poll_.polled(solver_.sweeps(), since);
     elapsed_ = seen[1];
     tell_progress();
     const double write = (outputs_.checkpoints ? outputs_.checkpoints->seconds() : 0) + seen[3];
     if (seen[0] > 0) {
       outcome_.stopped_by = signal_name(static_cast<int>(seen[0]));
-    } else if (elapsed_ >= frame_.limit.latest_stop(write)) {
+    } else if (elapsed_ + next >= frame_.limit.latest_stop(write)) {
       outcome_.stopped_by = "the wall time";
       out_of_time_ = true;
     }

@@ -118,11 +118,13 @@ def test_one_that_comes_after_the_end_changes_nothing(tmp_path):
     assert job.end()[0] == 0
 
 
-def test_the_wall_time_ends_a_run_in_time(clock, tmp_path):
-    """Of an hour, 36 s and twice the time of a checkpoint are reserved for the end."""
+@pytest.mark.parametrize("moved", [3600 - 30, 2000])
+def test_the_wall_time_ends_a_run_in_time(clock, tmp_path, moved):
+    """Of an hour, 36 s and twice the time of a checkpoint are reserved for the end, and sweeps that take as long as the last ones must
+    end before."""
     job = Job(tmp_path, "solver.walltime=3600", ranks=2, **clock.environment())
     job.wait_for_sweeps()
-    clock.move(3600 - 30)
+    clock.move(moved)
     out, err = stopped(job)
     assert "ends before  solver.walltime 3600 s, with a checkpoint" in out and STOPPED.search(err)[1] == "the wall time"
     expect_to_go_on(tmp_path)
