@@ -239,7 +239,7 @@ class Loop {
       const std::int64_t count = until_poll(here, until) - here;
       // Heat flows of the last step need the field before it; those of a steady problem do not.
       solver_.sweep(count, !steady() && here + count == schedule_.last());
-      if (solver_.sweeps() >= control_poll_.next()) poll_control();
+      if (solver_.sweeps() >= control_poll_.next() || solver_.sweeps() < here + count) poll_control();
       if (wanted_ && solver_.sweeps() < until) write_checkpoint();  // else do_what_is_due() writes it
     }
   }
@@ -279,14 +279,16 @@ class Loop {
     if (seen[2] > 0) files.finish();  // throws
     // Until the next poll, if it takes as long as this one; the start was none. A device is one poll behind.
     const double since = seen[1] - elapsed_;
-    const double next = (solver_.own_sweeps() == 0 ? 0 : solver_.is_asynchronous() ? 2 : 1) * since;
+    const double next = (elapsed_ == 0 ? 0 : solver_.is_asynchronous() ? 2 : 1) * since;
     control_poll_.polled(solver_.sweeps(), since);
     elapsed_ = seen[1];
     tell_progress();
     const double write = (outputs_.checkpoints ? outputs_.checkpoints->seconds() : 0) + seen[3];
+    const double latest = frame_.limit.latest_stop(write);
+    solver_.stop_by({frame_.started, latest, elapsed_});
     if (seen[0] > 0) {
       outcome_.stopped_by = signal_name(static_cast<int>(seen[0]));
-    } else if (elapsed_ + next >= frame_.limit.latest_stop(write)) {
+    } else if (elapsed_ + next >= latest) {
       outcome_.stopped_by = "the wall time";
       out_of_time_ = true;
     }

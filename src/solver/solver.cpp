@@ -174,10 +174,12 @@ void Solver<T>::sweep(std::int64_t count, bool last_alone) {
       const TraceRange range(Phase::reduction);
       step_.clock.timed(Phase::reduction, [&] { check_->poll(); });
     }
+    const std::int64_t before = sweeps();
     if (whole_cycle_)
-      whole_cycle_->take(sweeps() == 0);
+      whole_cycle_->take(before == 0);
     else
       step_.advance_towards(end, last_alone || last_alone_, norm);
+    if (sweeps() == before) return;  // the run must stop
   }
 }
 

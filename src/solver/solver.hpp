@@ -40,6 +40,10 @@ class Solver {
   // must be equal. The last sweep is a launch of its own where its update is read, and with `last_alone`, so
   // that heat_flows() has the field before it.
   void sweep(std::int64_t count, bool last_alone = false);
+  // From now on sweep() returns before `count` where the run must stop within a step.
+  void stop_by(const StopTime& stop) {
+    if (super_step_) super_step_->stop_by(stop);
+  }
   std::int64_t unit() const { return step_.unit(); }  // sweeps that are queued as a whole
   // Sets how steps are executed and norms reduced, while no residual is under way. Collective.
   void use(const StepPlan<T>& plan, const ReductionKernel<T>& reduction) {

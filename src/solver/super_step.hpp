@@ -7,8 +7,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "core/signals.hpp"
+#include "core/timer.hpp"
 #include "grid/field.hpp"
 #include "kernels/field_algebra.hpp"
 #include "solver/multigrid.hpp"
@@ -71,6 +74,13 @@ inline std::optional<StepControl> step_control(const Config& config) {
   return StepControl(*config.problem.tolerance, halvings);
 }
 
+// Ends a run within a step: a signal does, or a part that may end after `latest`, s from the start of a
+// timer.
+struct StopTime {
+  Timer started;
+  double latest, polled;  // the same on all ranks; polled: when the time was last compared
+};
+
 template <class T>
 class SuperStep : public WholeCycle {
  public:
@@ -81,6 +91,7 @@ class SuperStep : public WholeCycle {
     if (control_ || !correction_) other_.emplace(level_.new_field());
     if (!control_) return;
     start_.emplace(level_.new_field());
+    begin_.emplace(level_.new_field());
     Config config = level_.config();
     config.problem.norm = Norm::max;
     const ReductionKernel<T>& kernel = exact_reduction<T>(level_.device().backend());
@@ -88,13 +99,21 @@ class SuperStep : public WholeCycle {
                         kernel.scratch_bytes(level_.whole()), level_.body().count);
   }
 
+  // Where the run must stop within a step of many parts, restores the field before the step and counts none.
   void take(bool) override {
     const std::int64_t begin = level_.sweeps(), cycle = level_.method().cycle();
     const std::vector<PartOfStep> parts = level_.jumps().parts(level_.time(), level_.dt());
     if (!control_ && parts.size() == 1 && std::isinf(parts[0].until)) return take_whole();
-    for (const PartOfStep& part : parts) take_parts(part);
-    level_.end_parts(begin + cycle);
+    const std::optional<StepControl> before = control_;
+    if (control_) combine(*begin_, 1, 0, 1, 0);
+    const bool ended = std::ranges::all_of(parts, [&](const PartOfStep& part) { return take_parts(part); });
+    if (!ended) {
+      combine(*begin_, 0, 1, 0, 1);
+      control_ = before;
+    }
+    level_.end_parts(ended ? begin + cycle : begin);
   }
+  void stop_by(const StopTime& stop) { stop_ = stop; }
   std::int64_t extra_sweeps() const override { return correction_ ? correction_->extra_sweeps() : 0; }
   std::vector<TimedGrid> timed() override {
     return correction_ ? correction_->timed() : std::vector<TimedGrid>{};
@@ -107,13 +126,15 @@ class SuperStep : public WholeCycle {
   const StepCounts& counts() const { return counts_; }
 
  private:
-  // Takes the part as a whole, or divided further as the tolerance requires.
-  void take_parts(const PartOfStep& part) {
+  // Takes the part as a whole, or divided further as the tolerance requires. False: the run must stop.
+  bool take_parts(const PartOfStep& part) {
     if (!control_) {
       level_.begin_part(part);
-      return take_whole();
+      take_whole();
+      return true;
     }
     for (control_->begin_step(); !control_->at_end();) {
+      if (must_stop()) return false;
       level_.begin_part(
           {part.from + control_->passed() * part.dt, std::ldexp(part.dt, -control_->halvings()), part.until});
       combine(*start_, 1, 0, 1, 0);
@@ -128,6 +149,15 @@ class SuperStep : public WholeCycle {
       ++counts_.rejected;
       combine(*start_, 0, 1, 0, 1);
     }
+    return true;
+  }
+  // Collective. The next part may take as long as the last one.
+  bool must_stop() {
+    if (!stop_) return false;
+    double seen[] = {static_cast<double>(noted_stop_signal()), stop_->started.seconds()};
+    level_.communicator().template all_reduce<double>(seen, ReduceOp::max);
+    const double next = 2 * seen[1] - std::exchange(stop_->polled, seen[1]);
+    return seen[0] > 0 || next >= stop_->latest;
   }
   void take_whole() {
     correction_ ? take_stages() : take_runs();
@@ -175,12 +205,14 @@ class SuperStep : public WholeCycle {
   // rkl: the initial field, then the result of the first run; with error control, the first-order result.
   std::optional<Field<T>> other_;
   std::optional<Field<T>> start_;  // the field at the start of a part, which may be repeated
+  std::optional<Field<T>> begin_;  // and of the step, which the end of the run may interrupt
+  std::optional<StopTime> stop_;
   std::optional<ResidualCheck<T>> difference_;
 };
 
 // The number of fields of a SuperStep, in addition to those of its level.
 inline int fields_of_super_step(const Config& config) {
-  return (is_rkl(config) ? 1 : 0) + (!step_control(config) ? 0 : is_rkl(config) ? 1 : 2);
+  return (is_rkl(config) ? 1 : 0) + (!step_control(config) ? 0 : is_rkl(config) ? 2 : 3);
 }
 
 }  // namespace isotherm

@@ -57,6 +57,19 @@ def test_ranks_stop_at_one_sweep(tmp_path, to_one_rank):
     expect_to_go_on(tmp_path, ["problem.check=asynchronous"], ranks=2)
 
 
+@pytest.mark.parametrize("ranks", [0, 2])
+def test_within_a_step_of_many_parts_the_state_before_it_is_kept(tmp_path, ranks):
+    """The second step has 65 536 parts, as its boundary swings."""
+    job = Job(tmp_path, "boundaries={x_min: {kind: temperature, value: 'if(t > 1e5, 300 + sin(t), 300)'}}", "sources=[]",
+              "initial=[{shape: constant, value: 300}]", "problem={method: implicit, dt: 1e5, steps: 2, tolerance: 1e-9}",
+              "output.snapshots=true", "output.every_steps=1", ranks=ranks)
+    job.wait_for("deck_00000048.hdf")
+    time.sleep(0.5)
+    stopped(job, signal.SIGUSR1)
+    checkpoint, = checkpoints(job.out)
+    assert (cells(job.out / checkpoint) == 300).all() and sweep_of(checkpoint) == 48
+
+
 def test_a_launcher_that_leaves_a_second(tmp_path):
     """Open MPI's reaction to SIGTERM. With or without a final checkpoint, the earlier ones are intact."""
     job = Job(tmp_path, "output.checkpoint.every_wall=0.3", ranks=2)
