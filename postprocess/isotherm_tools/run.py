@@ -88,9 +88,10 @@ class Run:
 
     @property
     def ended_early(self):
-        """The message of a run that stopped or failed; None for other runs, or without run.json."""
+        """The message of a run that stopped or failed before its snapshots; None for other runs, or without run.json."""
         with suppress(Failure, KeyError):
-            return self.record["message"] if self.record["result"] in ("STOPPED", "FAILED") else None
+            has_some = "\n  snapshots: true\n" in self.record["deck"]["resolved"]
+            return self.record["message"] if has_some and self.record["result"] in ("STOPPED", "FAILED") else None
         return None
 
     def materials(self, axis, index):

@@ -248,28 +248,27 @@ void visit_values_of_time(const Config& config, const Visit& visit) {
   }
 }
 
-// A line, or none: the first interval of an output that makes the long steps of dt: auto much shorter than
-// end_time alone or the number of outputs does, and the nearest interval that does not.
+// A line, or none: the first interval of an output by which the long steps of dt: auto become much shorter
+// than accuracy and the number of outputs require.
 void warn_of_short_steps(const Config& config, std::vector<std::string>& warnings) {
   constexpr double much = 4;
   if (!takes_long_steps(config) || config.problem.dt || !config.problem.end_time) return;
-  const auto [dt, steps] = time_plan(config);
   const double end = *config.problem.end_time, longest = longest_step(config);
   double measure = end, needed = longest;
+  std::string found;
   for (const auto& [key, times] : output_times(config)) {
     if (!times.every_time || *times.every_time > end) continue;
-    const double every = *times.every_time, before = std::exchange(measure, common_measure(measure, every));
-    needed = std::min(needed, every);
-    if (much * std::max(dt, measure) >= needed) continue;
-    const double better =
-        every < before ? before / std::round(before / every) : before * std::round(every / before);
-    const double part = std::min(before, better);
-    warnings.push_back(fmt::format(
-        "{}: dt: auto takes {} steps of {:.4g} s, as steps end at end_time and at the times of all outputs; "
-        "write {:.12g} ({:.0f} steps), or problem.dt: {:.4g}, with which outputs wait for the end of a step",
-        config.at(key + ".every_time"), steps, dt, better, end / part * whole_steps(part, longest), longest));
-    return;
+    measure = common_measure(measure, *times.every_time);
+    needed = std::min(needed, *times.every_time);
+    if (found.empty() && much * measure < needed) found = key + ".every_time";
   }
+  const auto [dt, steps] = time_plan(config);
+  if (found.empty() || much * dt >= needed) return;
+  warnings.push_back(fmt::format(
+      "{}: dt: auto takes {} steps of {:.4g} s, as steps end at end_time and at the times of all outputs; "
+      "write intervals that divide end_time and each other, or problem.dt: {:.4g}, with which outputs wait "
+      "for the end of a step",
+      config.at(found), steps, dt, longest));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ constexpr std::string_view off_on[] = {"false", "true"}, auto_true_false[] = {"a
 constexpr std::string_view overlaps[] = {"auto", "true", "false", "in_kernel"};
 constexpr std::string_view devices[] = {"auto", "cpu", "cuda", "gpu"};  // gpu is another word for cuda
 
-constexpr Range positions{-1e12, 1e12, "m"}, extents{1e-12, 1e12, "m"}, times{0, 1e18, "s", true};
+constexpr Range positions{-1e12, 1e12, "m"}, extents{1e-12, 1e12, "m"}, times{1e-30, 1e18, "s"};
 constexpr Range kelvins{-1e12, 1e12, "K"}, counts{1, 1e15};
 
 // `Value`: an enum that numbers its words from 0, a bool, or an int. Words after `last` mean the last value.

@@ -43,20 +43,20 @@ def test_long_steps_are_compared_with_the_limit(folder, times, said):
     assert f" sweeps per step, {said} times the stable limit " in check(folder, "problem.method=implicit", dt).stdout
 
 
-@pytest.mark.parametrize("key, words", [
-    ("output.every_time", ()), ("output.probes.every_time", ("output.every_time=12.5", "output.probes.points=[[0.5, 0.5, 0.5]]"))])
-def test_times_of_outputs_that_multiply_long_steps_are_warned_of(folder, key, words):
+@pytest.mark.parametrize("every, of_probes", [(33.333, 25), (12.5, 33.333), (33.333, 33.333)])
+def test_times_of_outputs_that_multiply_long_steps_are_warned_of(folder, every, of_probes):
     """With words that help; many outputs need as many steps."""
-    def planned(*more):
-        out = check(folder, "problem={method: implicit, end_time: 100}", *words, *more).stdout
+    def planned(every, of_probes, *more):
+        out = check(folder, "problem={method: implicit, end_time: 100}", "output.probes.points=[[0.5, 0.5, 0.5]]",
+                    f"output.every_time={every}", f"output.probes.every_time={of_probes}", *more).stdout
         return out, int(re.search(r" (\d+) steps to 100 s", out)[1])
 
-    out, steps = planned(f"{key}=33.333")
-    interval, dt = re.search(rf"warning: .*{key}: .* {steps} steps .* write (\S+) .* problem.dt: ([^\s,]+)", out).groups()
+    out, steps = planned(every, of_probes)
+    dt, = re.search(rf"warning: .*: output.*every_time: .* {steps} steps .* problem.dt: ([^\s,]+)", out).groups()
     assert steps == 100000
-    for more in ((f"{key}={interval}",), (f"{key}=33.333", f"problem.dt={dt}"), (f"{key}=37.5",), (f"{key}=0.1",)):
-        out, steps = planned(*more)
-        assert "warning" not in out and (steps == 1000 if more[0].endswith("=0.1") else steps < 40), more
+    for words, most in ((25, 12.5), 40), ((every, of_probes, f"problem.dt={dt}"), 40), ((20, 0.1), 1000):
+        out, steps = planned(*words)
+        assert "warning" not in out and steps <= most, words
 
 
 @pytest.mark.parametrize("problem, unit", [

@@ -196,9 +196,10 @@ def test_what_is_missing_is_a_failure_with_a_line(tmp_path):
                        ("probes", "was the run made with output.probes"), ("record", "run.json does not exist")):
         expect_failure(66, line, getattr, run, what)
     assert run.parts == {}
-    for result, said in (("STOPPED", "ended before one was due (stopped by SIGTERM; resume it)"), ("DONE", "was the run made with")):
-        (tmp_path / "run.json").write_text(json.dumps(
-            {**json.loads(RECORDS[0].read_text()), "result": result, "message": "stopped by SIGTERM; resume it"}))
+    for result, snapshots, said in (("STOPPED", "true", "ended before one was due (stopped by SIGTERM; resume it)"),
+                                    ("STOPPED", "false", "was the run made with"), ("DONE", "true", "was the run made with")):
+        (tmp_path / "run.json").write_text(json.dumps({**json.loads(RECORDS[0].read_text()), "result": result, "deck": {
+            "resolved": f"output:\n  snapshots: {snapshots}\n"}, "message": "stopped by SIGTERM; resume it"}))
         expect_failure(66, said, lambda: open_run(tmp_path).snapshots)
     (tmp_path / "history.csv").write_text("sweep,time_s\n1,x\n")
     (tmp_path / "probes.csv").write_text("# p0: here\nsweep,time_s,p0_K\n1,0.5\n")
