@@ -95,6 +95,9 @@ std::vector<std::string> take_over(const SnapshotHeader& header, const std::stri
   for (const Change& change : changes(before, now)) {
     const bool step_stays = change.key == "problem.dt" && may_have_step(now.problem, header.checkpoint->dt);
     if (step_stays && !now.problem.dt) continue;
+    if (std::error_code ignored; change.key == "output.directory" &&
+                                 fs::equivalent(before.output.directory, now.output.directory, ignored))
+      continue;
     if (change.allowed || step_stays) {
       allowed.push_back(fmt::format("{} {} -> {}{}", change.key, change.before, change.now,
                                     step_stays ? ", the steps stay as they are" : ""));

@@ -239,7 +239,8 @@ class Loop {
       const std::int64_t count = until_poll(here, until) - here;
       // Heat flows of the last step need the field before it; those of a steady problem do not.
       solver_.sweep(count, !steady() && here + count == schedule_.last());
-      if (solver_.sweeps() >= control_poll_.next() || solver_.sweeps() < here + count) poll_control();
+      const bool has_stopped = solver_.sweeps() < here + count;
+      if (has_stopped || solver_.sweeps() >= control_poll_.next()) poll_control(has_stopped);
       if (wanted_ && solver_.sweeps() < until) write_checkpoint();  // else do_what_is_due() writes it
     }
   }
@@ -269,8 +270,9 @@ class Loop {
     outcome_.tuning_seconds += timer.seconds();
   }
 
-  // Collective. A signal to one rank stops all; the time is that of the rank that started first.
-  void poll_control() {
+  // Collective. A signal to one rank stops all; the time is that of the rank that started first. `must_stop`:
+  // a step found that it would end too late.
+  void poll_control(bool must_stop = false) {
     solver_.limit_queue();
     FileThread& files = outputs_.files;
     double seen[] = {static_cast<double>(noted_stop_signal()), frame_.started.seconds(),
@@ -288,7 +290,7 @@ class Loop {
     solver_.stop_by({frame_.started, latest, elapsed_});
     if (seen[0] > 0) {
       outcome_.stopped_by = signal_name(static_cast<int>(seen[0]));
-    } else if (elapsed_ + next >= latest) {
+    } else if (must_stop || elapsed_ + next >= latest) {
       outcome_.stopped_by = "the wall time";
       out_of_time_ = true;
     }

@@ -392,8 +392,8 @@ class MaterialCorrection : public Correction<T> {
       throw error_of<CollectiveError>(
           ExitCode::not_converged,
           "{}: an implicit step is not solved after {} V cycles, {:.1g} of its change is left: "
-          "conductivities "
-          "of cells differ by too much for steps so long; use shorter steps, or method rkl or euler",
+          "conductivities of cells differ by too much for steps so long; use shorter steps, or method rkl or "
+          "euler",
           level_.config().at("problem.method"), of_step.most, std::sqrt(std::abs(energy_) / first));
     extra_sweeps_ += (taken - cycles) * 2 * level_.method().in_a_row;
     step_.forget_ghosts();

@@ -36,10 +36,9 @@ class Sampler {
   Sampler(Device& device, Stream stream, double seconds);
 
   struct Work {
-    std::function<void()> launch;  // queues one launch on the stream
-    std::function<void()>
-        base{};           // if given, samples are the additional time of `launch` over that of `base`
-    bool single = false;  // one launch per sample: only the first after `prepare` is relevant
+    std::function<void()> launch;     // queues one launch on the stream
+    std::function<void()> base{};     // if given, samples are what `launch` takes in addition to `base`
+    bool single = false;              // one launch per sample: only the first after `prepare` is relevant
     std::function<void()> prepare{};  // precedes each sample
   };
   // A sample times a batch of launches, after a warm-up; batches of `launch` and `base` alternate.
