@@ -1,13 +1,14 @@
 """Random decks: a seed always gives the same deck. Formulas use no function but sqrt, so that the bits of a field do not depend on the
 math library (those of a gaussian do, by exp and erf)."""
 
+import json
 import random
 
 FACES = ("x_min", "x_max", "y_min", "y_max", "z_min", "z_max")
 
 
 def number(draw, low, high):
-    return f"{draw.uniform(low, high):.5g}"
+    return float(f"{draw.uniform(low, high):.5g}")
 
 
 def vector(values):
@@ -17,15 +18,15 @@ def vector(values):
 def boundary(draw, face, in_time):
     one, other = (axis for axis in "xyz" if axis != face[0])
     time = " + t/1000" if in_time else ""
-    kelvin = draw.choice([number(draw, 280, 400), f'"{number(draw, 290, 350)} + 20*{one} + 10*{one}*{other}{time}"'])
+    kelvin = draw.choice([number(draw, 280, 400), f"{number(draw, 290, 350)} + 20*{one} + 10*{one}*{other}{time}"])
     kind = draw.choice(["temperature", "flux", "convection", "insulated"])
     if kind == "temperature":
-        return f"{{kind: temperature, value: {kelvin}}}"
+        return {"kind": kind, "value": kelvin}
     if kind == "flux":
-        return f'{{kind: flux, value: "{number(draw, -800, 800)} + 100*{other}{time}"}}'
+        return {"kind": kind, "value": f"{number(draw, -800, 800)} + 100*{other}{time}"}
     if kind == "convection":
-        return f"{{kind: convection, ambient: {kelvin}, coefficient: {number(draw, 0, 500)}}}"
-    return "insulated"
+        return {"kind": kind, "ambient": kelvin, "coefficient": number(draw, 0, 500)}
+    return kind
 
 
 def boundaries(draw, in_time, holds):
@@ -36,8 +37,8 @@ def boundaries(draw, in_time, holds):
             found[low] = found[high] = "periodic"
         else:
             found[low], found[high] = boundary(draw, low, in_time), boundary(draw, high, in_time)
-    if holds and not any("temperature" in text or "convection" in text for text in found.values()):
-        found["y_min"], found["y_max"] = "{kind: temperature, value: 310}", "insulated"
+    if holds and not any(law["kind"] in ("temperature", "convection") for law in found.values() if isinstance(law, dict)):
+        found["y_min"], found["y_max"] = {"kind": "temperature", "value": 310}, "insulated"
     return found
 
 
@@ -89,10 +90,10 @@ def random_deck(seed):
              f"material: {{conductivity: {number(draw, 0.5, 400)}, density: {number(draw, 500, 9000)}, "
              f"heat_capacity: {number(draw, 100, 2000)}}}",
              f"precision: {draw.choice(['fp32', 'fp64'])}",
-             "boundaries:", *(f"  {face}: {text}" for face, text in walls.items()),
+             "boundaries:", *(f"  {face}: {json.dumps(law)}" for face, law in walls.items()),
              "initial:", f"  - {{shape: constant, value: {number(draw, 290, 330)}}}",
              f'  - {{shape: formula, mode: add, formula: "{number(draw, -30, 30)}*x + 9*sqrt(y*y + z) + 3*x*z"}}']
-    lines += [f"  - {shape(draw, lengths, 'value: ' + number(draw, 5, 80))}" for _ in range(draw.randint(0, 2))]
+    lines += [f"  - {shape(draw, lengths, f'value: {number(draw, 5, 80)}')}" for _ in range(draw.randint(0, 2))]
     heated = draw.randint(0, 3)
     lines += ["sources:"] * (heated > 0)
     for _ in range(heated):
