@@ -233,13 +233,20 @@ void Level<T>::read(const StoredField& stored) {
 template <class T>
 void Level<T>::update_values(int sweeps, std::optional<double> share) {
   if (!between_cycles() || !own_stream_) return;  // other grids than the field's have use_stage()
-  const double of_cycle = method_.cycle() > 1 && !probes_ ? 0.5 : 0;
-  times_ = {time() + share.value_or(of_cycle) * dt()};
+  // The update of a long step is measured with the values that made the field: rkl has those of the middle.
+  if (probes_ && method_.cycle() > 1) return;
+  times_ = {time() + share.value_or(method_.cycle() > 1 ? 0.5 : 0) * dt()};
   if (part_) times_[0] = std::min(times_[0], std::nextafter(part_->until, part_->from));
   if (method_.cycle() == 1) {
     for (int i = 1; i < sweeps; ++i) times_.push_back(static_cast<double>(sweeps_ + i) * dt_);
     for (double& time : times_) time = jumps_.at_jump(time);
   }
+  use_values();
+}
+
+template <class T>
+void Level<T>::use_values() {
+  if (times_.empty()) return;
   if (sources_vary() && !boxes_) update_sources(times_.front());
   if (boundaries_.vary_in_time()) boundaries_.update(times_, compute_);
 }

@@ -230,9 +230,16 @@ class Level {
 
   // Updates values of boundaries and sources that vary in time, for the next `sweeps` sweeps. Where a cycle
   // is one sweep, each sweep takes its values at its start. A longer cycle takes them in its middle, or at
-  // `share` of its length, for all its sweeps. A field of sources is the same in all sweeps of a launch.
+  // `share` of its length, for all its sweeps. A field of sources is the same in all sweeps of a launch. A
+  // probe after a longer cycle keeps the values.
   void update_values(int sweeps, std::optional<double> share = {});
   double values_time() const { return times_.front(); }  // s, of the last update
+  // Returns to the values of times_of_values() before steps that are discarded.
+  const std::vector<double>& times_of_values() const { return times_; }
+  void return_to_values(const std::vector<double>& times) {
+    times_ = times;
+    use_values();
+  }
   // Fills the ghosts beyond the boundaries at which `region` ends, except along axes on which the kernel
   // computes them itself (`own_boundaries`).
   void fill_boundaries(Box region, const std::array<bool, 3>& own_boundaries = {}) {
@@ -357,6 +364,7 @@ class Level {
     exchange(*source_);
     synchronize();
   }
+  void use_values();  // those of times_
   void update_sources(double t) {
     varying_->update(t, constant_source_ ? constant_source_->view() : FieldView<const T>{}, source_->view(),
                      compute_);

@@ -105,11 +105,13 @@ class SuperStep : public WholeCycle {
     const std::vector<PartOfStep> parts = level_.jumps().parts(level_.time(), level_.dt());
     if (!control_ && parts.size() == 1 && std::isinf(parts[0].until)) return take_whole();
     const std::optional<StepControl> before = control_;
+    const std::vector<double> times = level_.times_of_values();
     if (control_) combine(*begin_, 1, 0, 1, 0);
     const bool ended = std::ranges::all_of(parts, [&](const PartOfStep& part) { return take_parts(part); });
     if (!ended) {
       combine(*begin_, 0, 1, 0, 1);
       control_ = before;
+      level_.return_to_values(times);
     }
     level_.end_parts(ended ? begin + cycle : begin);
   }

@@ -52,6 +52,16 @@ def test_a_slab_between_two_temperatures(tmp_path):
     assert columns["mean_K"][-1] == pytest.approx(350, rel=1e-8)
 
 
+@pytest.mark.parametrize("cells", [50, 200])
+@pytest.mark.parametrize("method, error", [("implicit", 0.02), ("rkl", 0.15)])
+def test_a_face_whose_temperature_rises(tmp_path, method, error, cells):
+    deck = slab(temperature("300 + t"), "insulated", grid={"cells": [cells, 1, 1], "lengths": [0.1, 0.03, 0.05]}, material=STEEL,
+                problem={"method": method, "end_time": 30})
+    k, rho, c = STEEL.values()
+    exact = 2 * k * np.sqrt(30 / (np.pi * k / (rho * c))) * 0.03 * 0.05  # of a body without end
+    assert float(run(tmp_path, deck)[1][-1]["wall_x_min_W"]) == pytest.approx(exact, rel=error)
+
+
 def test_lines_hold_what_was_due_and_the_material_can_fill(tmp_path):
     deck = slab(temperature(350), "insulated")
     _, rows = run(tmp_path, deck, "problem.steps=100", "problem.check_interval=40", "output.diagnostics=30", "output.histogram.bins=3")
