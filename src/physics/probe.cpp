@@ -100,11 +100,12 @@ Probe::Seen Probe::seen(const State& state, int corner, int away) const {
     const Seen way = open ? seen(state, across(corner, axis), across(away, axis))
                           : behind_surface(state, corner, across(away, axis), axis);
     const int rank = 2 * way.surfaces + (open ? 0 : 1);
-    if (rank < least || (rank == least && !open)) {  // the last closed axis, so that x applies first
+    // The last surface decides: the one that holds the temperature most, the last axis of equals.
+    if (rank < least || (rank == least && !open && way.a <= nearest.a)) {
       nearest = way;
       least = rank;
       ways = 1;
-    } else if (rank == least) {
+    } else if (rank == least && open) {
       nearest.kelvins += (way.kelvins - nearest.kelvins) / ++ways;
     }
   }
@@ -112,11 +113,11 @@ Probe::Seen Probe::seen(const State& state, int corner, int away) const {
 }
 
 Probe::Seen Probe::behind_surface(const State& state, int corner, int away, int axis) const {
-  const auto [surfaces, before] = seen(state, corner, away);
+  const auto [surfaces, before, ignored] = seen(state, corner, away);
   const int next = across(corner, axis);
   if (!is_beyond_boundary(next, axis)) {
     const double beyond = classes_[next].is_void() ? classes_[next].ambient : seen(state, next, away).kelvins;
-    return {surfaces + 1, before + shares_[corner][axis] * (beyond - before)};
+    return {surfaces + 1, before + shares_[corner][axis] * (beyond - before), 1 - shares_[corner][axis]};
   }
   const double k = classes_[corner].conductivity[axis];
   const Config& config = state.config;
@@ -128,8 +129,17 @@ Probe::Seen Probe::behind_surface(const State& state, int corner, int away, int 
   const BoundaryLaw law = is_plain(of_face) ? boundary_law(config, boundary, k)
                                             : sum.at(k, size_at(config, boundary), at, state.t);
   const Expression value = is_plain(of_face) ? of_face.value : sum.value();
-  const double b = law.slope == 0 ? 0 : law.slope * value(at[0], at[1], at[2], state.t);
-  return {surfaces + 1, law.a * before + b};
+  double b = law.slope == 0 ? 0 : law.slope * value(at[0], at[1], at[2], state.t);
+  // `before` may be beyond other boundaries: the value there is on the line through centre and edge.
+  for (int other = 0; other < 3 && law.slope != 0; ++other) {
+    const int beyond = across(corner, other);
+    if (!(away >> other & 1) || !is_beyond_boundary(beyond, other)) continue;
+    Vector3 edge = at;
+    edge[other] = face_position(config, face(other, beyond >> other & 1));
+    const double change = value(edge[0], edge[1], edge[2], state.t) - value(at[0], at[1], at[2], state.t);
+    if (std::isfinite(change)) b += law.slope * 2 * change;
+  }
+  return {surfaces + 1, law.a * before + b, law.a};
 }
 
 double Probe::value(const Config& config, const std::array<double, corners>& cells, double t) const {

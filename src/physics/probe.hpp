@@ -3,8 +3,9 @@
 // surface, the law of the surface extrapolates the temperature of this cell's material: at a boundary by the
 // sweep's ghost, a T + b; at a void or another material on the line through the surface's temperature. So the
 // probe reads a given temperature on its face, follows the gradient of a heat flux, and is exact in a layered
-// wall. Beyond two or three surfaces the laws apply in turn, x first; paths through equally few surfaces are
-// averaged. Across a periodic face, cells of the opposite side are used.
+// wall. Beyond two or three surfaces the laws apply in turn, last the one that holds the temperature most
+// (the smallest a; of equals the last axis); paths through equally few surfaces are averaged. Across a
+// periodic face, cells of the opposite side are used.
 #pragma once
 
 #include <array>
@@ -43,6 +44,7 @@ class Probe {
   struct Seen {
     int surfaces = 0;    // between the two corners
     double kelvins = 0;  // extrapolated in the material of the first
+    double a = 1;        // how much of it follows the temperature before the last surface
   };
   bool is_beyond_boundary(int corner, int axis) const {
     return neighbours_[axis][corner >> axis & 1].beyond_boundary;

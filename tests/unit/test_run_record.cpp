@@ -329,9 +329,23 @@ TEST(Probe, TowardsABoundaryItFollowsItsRule) {
   // The surface: k/(h/2) (T - Ts) = H (Ts - Ta), k = 4, h = 1, H = 24.
   expect_read(n, {{3, {BoundaryKind::convection, Expression(200.0), 24}}},
               {{{-0.75, 5, 1}, (8 * 320.0 + 24 * 200.0) / (8 + 24)}});
-  // At an edge of two boundaries the later axis decides.
+  // At an edge of two boundaries a temperature decides; of two temperatures that of the later axis.
+  const BoundaryConfig flux{BoundaryKind::flux, Expression(8.0), 0};
   expect_read(n, {{0, held(10)}, {2, held(20)}}, {{{-1, 2, 1}, 20}, {{-1, 2.5, 1}, 10}});
-  expect_read(n, {{0, held(10)}, {2, insulated}}, {{{-1, 2, 1}, 10}});
+  for (const BoundaryConfig& other : {insulated, flux}) {
+    expect_read(n, {{0, held(10)}, {2, other}}, {{{-1, 2, 1}, 10}});
+    expect_read(n, {{0, other}, {2, held(10)}}, {{{-1, 2, 1}, 10}});
+  }
+  // Faces at which the field is linear, as it is by index: so are edges and corners.
+  const auto linear = [](const char* formula, const char* names) {
+    return BoundaryConfig{BoundaryKind::temperature, Expression(formula, names), 0};
+  };
+  expect_read(
+      n,
+      {{0, linear("224.5 + 10*y + 50*z", "yzt")},
+       {2, linear("246.5 + 2*x + 50*z", "xzt")},
+       {4, linear("226.5 + 2*x + 10*y", "xyt")}},
+      {{{-1, 2, 1}, 294.5}, {{-1, 2, 0}, 244.5}, {{-1, 2.5, 0}, 249.5}, {{-0.875, 2.25, 0.5}, 272.25}});
   const double between = (300 + 303) / 2.0;
   expect_read(n, {{0, periodic}, {1, periodic}},
               {{{-1, 2.5, 1}, between}, {{1, 2.5, 1}, between}, {{0.875, 2.5, 1}, 303 - 3 * 0.25}});
