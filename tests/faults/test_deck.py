@@ -1,24 +1,13 @@
-"""Wrong decks and overrides, and formulas that are not finite in some cell: exit code, message, no file made, little time and
-memory used."""
-
+"""Wrong decks, and formulas that are not finite in some cell: exit code, message, no file made, little time
+and memory used."""
 
 import pytest
 
 from program import BASE_DECK, expect_rejected, measured, OTHER_USER, ran, write_deck
 from runs import expect_whole_files
 
-CELLS = "; write a whole number from 1 to 1e12, or [x, y, z]"
 EMPTY = "1:1: the deck is empty; write at least a grid (isotherm init prints a commented deck)"
-SECOND = ("a second document starts here (a deck is one document); remove the '---' or what follows the end")
 DEEP = "nested deeper than 16 levels; no deck needs that"
-
-
-def cells(text):
-    return BASE_DECK.replace("[8, 9, 10]", text)
-
-
-def diffusivity(text):
-    return BASE_DECK.replace("diffusivity: 1", "diffusivity: " + text)
 
 
 def wall(text):
@@ -31,7 +20,6 @@ def billion_laughs():
     return "\n".join(lines) + "\n"
 
 
-# The number of the entry in the list of faults, a name, the deck, and the text that stderr must contain.
 BODY = """\
 grid:
   cells: [8, 8, 8]
@@ -51,51 +39,37 @@ problem:
   steps: 10
 """
 
-DECKS = [
+DECKS = [  # the number in the list of faults, a name, the deck, and the start of the message
     (1, "empty", "", EMPTY),
     (2, "tab", "grid:\n\tcells: 3\n", "2:1: a tab indents this line (YAML wants spaces); use spaces"),
-    (2, "unclosed bracket", "grid: [1, 2\n", "2:1: not YAML (end of sequence flow not found)"),
     (2, "undefined alias", "grid: *x\n", "1:7: not YAML (the referenced anchor is not defined)"),
     (3, "unknown key", BASE_DECK + "solver: {colour: red}\n", "10:10: solver.colour: unknown key; use one of kernel, tile, "),
     (None, "unknown kernel", BASE_DECK + "solver: {kernel: nonsense}\n",
      "10:18: solver.kernel: unknown value 'nonsense'; use one of auto, reference, "),
     (4, "duplicate key", BASE_DECK + "  steps: 12\n", "10:3: problem.steps: stands twice (first on line 9); keep one"),
     (5, "merge key", BASE_DECK + "  <<: {steps: 3}\n", "10:3: problem.<<: merge keys are not supported"),
-    (5, "custom tag", cells("!mine 8"), "2:10: the tag !mine is not supported (types are known by key)"),
-    (6, "two documents", BASE_DECK + "---\nsolver: {}\n", f"10:1: {SECOND}"),
+    (5, "custom tag", BASE_DECK.replace("[8, 9, 10]", "!mine 8"), "2:10: the tag !mine is not supported "),
+    (6, "two documents", BASE_DECK + "---\nsolver: {}\n", "10:1: a second document starts here "),
     (7, "comma colon", ",:", EMPTY),
     (7, "NUL", "a: 1\n\0", "2:1: control character 0x00; remove it"),
     (7, "invalid UTF-8", "a: \udcff\n", "1:4: byte 0xFF is not UTF-8; save the deck as UTF-8"),
-    (7, "terminal escape", "# \x1b[31m\n", "1:3: control character 0x1B; remove it"),
     (8, "2 MiB", "a" * (2 << 20), "1:1: the deck has more than 1048576 bytes; put data in an HDF5 file"),
     (8, "1 MiB on a line", "[" + "a, " * 300000, "1:16386: the line has more than 16384 bytes; break it"),
     (8, "1 MiB of keys", "".join(f"k{i}: 1\n" for i in range(100000)), "25001:1: the deck has more than"),
     (8, "5000 deep, flow", "grid: " + "[" * 5000, f"1:15: {DEEP}"),
     (8, "deep, block", "".join(" " * i + "a:\n" for i in range(1000)), f"17:17: {DEEP}"),
     (8, "billion laughs", billion_laughs(), "5:20: the deck has more than 50000 parts, aliases expanded"),
-    (9, "leading zero", cells("010"), "2:10: grid.cells: '010' has a leading zero (octal for some YAML readers); write 10"),
-    (9, "negative", cells("-3"), "2:10: grid.cells: -3 is out of range" + CELLS),
-    (9, "no value", cells(""), "2:3: grid.cells: has no value" + CELLS),
-    (10, "nan", diffusivity(".nan"), "5:16: material.diffusivity: '.nan' is not a finite number"),
-    (10, "overflow", diffusivity("1e400"), "5:16: material.diffusivity: '1e400' does not fit a 64-bit float"),
-    (10, "decimal comma", diffusivity("1,5"), "5:16: material.diffusivity: '1,5' is not a number; write 1.5"),
-    (14, "negative dt", BASE_DECK + "  dt: -1\n", "10:7: problem.dt: -1 is out of range"),
-    (14, "negative spacing", BASE_DECK.replace("lengths: 1", "spacing: -0.1"), "3:12: grid.spacing: -0.1"),
-    (15, "negative interval", BASE_DECK + "output: {every_time: -1}\n", "10:22: output.every_time: -1 is"),
-    (14, "negative diffusivity", diffusivity("-1"), "5:16: material.diffusivity: -1 is out of range"),
-    (15, "interval 0", BASE_DECK + "output: {every_steps: 0}\n", "10:23: output.every_steps: 0 is out of"),
-    (15, "negative steps", BASE_DECK.replace("steps: 10", "steps: -10"), "9:10: problem.steps: -10 is out"),
+    (9, "no value", BASE_DECK.replace("[8, 9, 10]", ""), "2:3: grid.cells: has no value; write a whole "),
+    (10, "nan", BASE_DECK.replace("steps: 10", "end_time: .nan"), "9:13: problem.end_time: '.nan' is not a "),
+    (10, "decimal comma", BASE_DECK.replace("lengths: 1", "lengths: 1,5"),
+     "3:12: grid.lengths: '1,5' is not a "),
     (16, "unknown boundary", BASE_DECK + "boundaries: {x_min: perodic}\n",
      "10:21: boundaries.x_min.kind: unknown value 'perodic'; did you mean 'periodic'?"),
-    (17, "formula cut short", wall("2*"), "11:37: boundaries.x_min.value: unexpected end of expression at"),
     (17, "unknown variable", wall("y*x"), "11:37: boundaries.x_min.value: unknown name 'x' at character 3"),
     (17, "division by zero", wall("1/0"), "11:37: boundaries.x_min.value: the formula '1/0' gives inf"),
     (None, "beyond sine", wall("sin(2^31)+2"), "11:37: boundaries.x_min.value: the formula 'sin(2^31)+2' gives nan (sin, cos"),
-    (17, "zero by zero", wall("0/0"), "11:37: boundaries.x_min.value: the formula '0/0' gives nan"),
     (17, "long formula", wall("1+" * 2100 + "1"), "11:37: boundaries.x_min.value: 4201 characters are too"),
-    (17, "formula of 1 MB", wall("1+" * 500000 + "1"), "11:16386: the line has more than 16384 bytes"),
     (67, "powers", wall("y**2"), "11:37: boundaries.x_min.value: '**' is no operator (powers are '^') at character 2 of"),
-    (67, "the temperature", wall("300 + 0.1*T"), "11:37: boundaries.x_min.value: 'T' is no variable"),
     (67, "Celsius", wall("25 C"), "11:37: boundaries.x_min.value: '25 C' has a unit; write 298.15 (kelvin), without a unit"),
     (67, "Fahrenheit", wall("212 \u00b0F"), "11:37: boundaries.x_min.value: '212 \u00b0F' has a unit; write 373.15 (kelvin), "),
     (67, "millimetres", BASE_DECK.replace("lengths: 1", "lengths: 20mm"), "3:12: grid.lengths: '20mm' has a unit; write 0.02 (metres), "),
@@ -113,7 +87,6 @@ DECKS = [
         ("an unknown name", "material: board, from", "material: bord, from", "9:16: regions.0.material: unknown value 'bord'; did you "),
         ("both forms", "{default: core}", "{default: core, conductivity: 1}", "7:41: material.conductivity: is of one material, and the deck has materials"),
         ("no default", "{default: core}", "{}", "9:3: regions: no region has the cell at (0.5625, "),
-        ("a default alone", "regions:", "region:", "8:1: region: unknown key; did you mean 'regions'?"),
         ("a lone density", ", heat_capacity: 1000}", "}", "6:48: materials.board.density: says nothing without heat_capacity; add "),
         ("thick layers", "thickness: 0.5", "thickness: 1.5", "10:44: regions.1.layers.0.thickness: brings the layers to 1.5 m, "),
         ("a negative resistance", "resistance: 1e-5", "resistance: -1e-5", "12:42: contacts.0.resistance: -1e-5 is out of range"),
@@ -123,20 +96,12 @@ DECKS = [
         ("two contacts", "contacts:", "contacts:\n  - {between: [board, core], resistance: 1}",
          "13:15: contacts.1.between: is a pair that has a contact before"),
         ("no heat capacity", "density: 2000, heat_capacity: 800", "", "5:3: materials.core: a transient problem needs rho c; add "),
-        ("an axis by number", "axis: z", "axis: 2", "10:57: regions.1.axis: unknown value '2'; use one of x, y, z"),
-        ("no shape", ", shape: box", "", "9:5: regions.0.shape: is missing; add shape: box"),
         ("a formula of the conductivity", "{conductivity: 7,", "{conductivity: '7 + T',",
          "5:24: materials.core.conductivity: '7 + T' in quotes is text, not a number (what differs by axis or place "),
         ("another solution", "steps: 10", "steps: 10\nverify: {solution: decaying_mode}",
          "17:20: verify.solution: decaying_mode is not a solution for a body of several materials")]),
-    (None, "steady without a unique solution", BASE_DECK.replace("steps: 10", "kind: steady"), "8:1: problem: a steady problem with no "),
     (None, "one periodic face", BASE_DECK + "boundaries: {x_min: periodic}\n", "10:21: boundaries.x_min: is periodic but x_max is "),
 ]
-
-
-def expect_rejected_deck(folder, result, code, line):
-    expect_rejected(folder, result, code, line)
-    assert "; " in result.stderr and result.megabytes < 100
 
 
 # `check` and `run` read decks in the same way; only `run` could leave files.
@@ -145,26 +110,9 @@ def expect_rejected_deck(folder, result, code, line):
     ids=lambda value: value if isinstance(value, (str, int)) and len(str(value)) < 40 else "")
 def test_wrong_deck_is_refused(tmp_path, subcommand, entry, name, deck, line):
     write_deck(tmp_path, deck)
-    expect_rejected_deck(tmp_path, measured(subcommand, "deck.yaml", cwd=tmp_path), 65, f"deck.yaml:{line}")
-
-
-# test_command_line.py tests overrides without '=' and duplicates.
-OVERRIDES = [
-    (["=3"], 2, "argument 3: '=3' names no key before the '='; write key.path=value, e.g. problem.steps=100"),
-    (["solver.halo_width=1", "solver.halo_widht=3"], 65, "argument 4: solver.halo_widht: unknown key; did you mean 'halo_width'?"),
-    (["problem.steps="], 65, "argument 3: problem.steps: has no value; write a whole number from 0 to 1e15"),
-    (["problem.steps=3", "problem.end_time=1"], 65, "argument 4: problem.end_time: does not go with steps (in argument 3); keep one"),
-    (["output.directory={a}"], 65, "argument 3: output.directory: a map stands where text is wanted; write text with braces in quotes, "
-                                   "'output.directory=\"{...}\"'"),
-    (["grid.cells=[1,"], 65, "argument 3: grid.cells: not YAML (end of sequence flow not found)"),
-    (["initial.0.value=hot"], 65, "argument 3: initial.0.value: 'hot' is not a number"),
-    (["initial.7.value=3"], 65, "argument 3: initial.7.value: '7' is no entry of the list"),
-]
-
-
-@pytest.mark.parametrize("overrides, code, line", OVERRIDES, ids=[" ".join(o) for o, _, _ in OVERRIDES])
-def test_wrong_override_is_refused(folder, overrides, code, line):
-    expect_rejected_deck(folder, measured("check", "deck.yaml", *overrides, cwd=folder), code, line)
+    result = measured(subcommand, "deck.yaml", cwd=tmp_path)
+    expect_rejected(tmp_path, result, 65, f"deck.yaml:{line}")
+    assert "; " in result.stderr and result.megabytes < 100
 
 
 @pytest.mark.parametrize("override", ["problem.end_time=0.01", "grid.spacing=0.1", "output.every_time=0.005", "output.slices.0.cell=3"])
@@ -184,12 +132,20 @@ def test_a_deck_that_cannot_be_read(folder, make, why):
 
 
 def test_all_problems_are_said_at_once_from_top_to_bottom(tmp_path):
-    write_deck(tmp_path, "grid: {cells: 0}\nsolver: {halo_width: 99}\noutput: {every_steps: 0}\n")
-    result = ran("check", "deck.yaml", "precision=fp8", cwd=tmp_path, code=65)
-    assert [line[:line.index(": ", line.index(": ") + 2)] for line in result.stderr.splitlines()] == [
-        "deck.yaml:1:1: grid.lengths", "deck.yaml:1:1: problem.end_time", "deck.yaml:1:1: material",
-        "deck.yaml:1:1: initial", "deck.yaml:1:15: grid.cells", "deck.yaml:2:22: solver.halo_width",
-        "deck.yaml:3:23: output.every_steps", "argument 3: precision"]
+    write_deck(tmp_path, "grid: {cells: 0, spacing: -0.1}\nmaterial: {diffusivity: -1}\n"
+                         "problem: {steps: -10, dt: -1}\nsolver: {halo_width: 99}\n"
+                         "output: {every_steps: 0, every_time: -1}\n")
+    done = ran("check", "deck.yaml", "precision=fp8", cwd=tmp_path, code=65)
+    assert [line.split("; ")[0] for line in done.stderr.splitlines()] == [
+        "deck.yaml:1:1: initial: is missing",
+        "deck.yaml:1:15: grid.cells: 0 is out of range", "deck.yaml:1:27: grid.spacing: -0.1 is out of range",
+        "deck.yaml:2:25: material.diffusivity: -1 is out of range",
+        "deck.yaml:3:18: problem.steps: -10 is out of range",
+        "deck.yaml:3:27: problem.dt: -1 is out of range",
+        "deck.yaml:4:22: solver.halo_width: 99 is out of range",
+        "deck.yaml:5:23: output.every_steps: 0 is out of range",
+        "deck.yaml:5:26: output.every_time: does not go with every_steps (on line 5)",
+        "deck.yaml:5:38: output.every_time: -1 is out of range", "argument 3: precision: unknown value 'fp8'"]
 
 
 def test_the_short_deck_is_the_commented_one_without_its_defaults(tmp_path):
@@ -207,8 +163,6 @@ def test_the_short_deck_is_the_commented_one_without_its_defaults(tmp_path):
 
 # A grid of 8 x 9 x 10 cells in a cube of 1 m: centres at (i + 1/2)/8, (j + 1/2)/9, (k + 1/2)/10.
 CASES = [  # the start of the message; unit/test_region_values.cpp tests the rest
-    ("division by zero", ['initial=[{shape: formula, formula: "1/(x-0.0625)"}]'],
-     "initial.0.formula: 1/(x-0.0625) is not finite at cell (0, 0, 0) (it is inf at x = 0.0625 m, "),
     ("in the last cell only", ['initial=[{shape: formula, formula: "sqrt(2.8-x-y-z)"}]'],
      "initial.0.formula: sqrt(2.8-x-y-z) is not finite at cell (7, 8, 9) (it is nan at x = 0.9375 m, "),
     ("beyond fp32, second entry",
