@@ -8,9 +8,8 @@
 using namespace isotherm;
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
-  static const fuzz::ScratchFile scratch;
   try {
-    const DatasetReader reader(scratch.holding(data, size), "temperature");
+    const DatasetReader reader(fuzz::file_of(data, size), "temperature");
     const Int3 cells = reader.cells();
     const Box box{{0, 0, 0},
                   {std::min<Index>(cells.x, 4), std::min<Index>(cells.y, 4), std::min<Index>(cells.z, 4)}};

@@ -2,6 +2,6 @@
 #include "tests/fuzz/targets.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
-  isotherm::fuzz::expect_refusal_or_round_trip(std::string(reinterpret_cast<const char*>(data), size), {});
+  isotherm::fuzz::expect_refusal_or_round_trip(isotherm::fuzz::text_of(data, size), {});
   return 0;
 }

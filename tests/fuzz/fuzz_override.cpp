@@ -13,7 +13,7 @@ problem: {kind: transient, steps: 10}
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
-  std::istringstream lines(std::string(reinterpret_cast<const char*>(data), size));
+  std::istringstream lines(isotherm::fuzz::text_of(data, size));
   std::vector<std::string> overrides;
   for (std::string line; std::getline(lines, line);) overrides.push_back(line);
   isotherm::fuzz::expect_refusal_or_round_trip(deck, overrides);

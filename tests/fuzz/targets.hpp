@@ -1,8 +1,6 @@
 // What the fuzz targets share: a file for what libraries read by its path, and what a deck must do.
 #pragma once
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -10,31 +8,26 @@
 
 #include "config/deck.hpp"
 #include "core/error.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace isotherm::fuzz {
 
-// A file of its own, gone with the process.
-class ScratchFile {
- public:
-  ScratchFile() {
-    char pattern[] = "/tmp/isotherm-fuzz-XXXXXX";
-    file_ = mkstemp(pattern);
-    path_ = pattern;
-    if (file_ < 0) std::abort();
-  }
-  ~ScratchFile() {
-    close(file_);
-    unlink(path_.c_str());
-  }
-  const std::string& holding(const unsigned char* data, std::size_t size) const {
-    if (ftruncate(file_, 0) != 0 || pwrite(file_, data, size, 0) != static_cast<ssize_t>(size)) std::abort();
-    return path_;
-  }
+inline std::string text_of(const unsigned char* data, std::size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
 
- private:
-  int file_;
-  std::string path_;
-};
+// The path of a file with these bytes, gone with the process.
+inline std::string file_of(const unsigned char* data, std::size_t size) {
+  static const test::TemporaryFolder folder;
+  test::write_file(folder / "file", text_of(data, size));
+  return folder / "file";
+}
+
+inline void expect(bool holds, const char* problem, const std::string& text) {
+  if (holds) return;
+  std::cerr << problem << ": " << text << "\n";
+  std::abort();
+}
 
 // The words that it may name: some of each kind, so that no row need be linked.
 inline const RegistryNames& registry_names() {
@@ -56,9 +49,7 @@ inline void expect_refusal_or_round_trip(const std::string& deck, const std::vec
     return;
   }
   const std::string again = to_yaml(parse_deck(resolved, "fuzz.yaml", {}, registry_names()));
-  if (again == resolved) return;
-  std::cerr << "the resolved deck reads back to another one:\n" << resolved << "\n---\n" << again;
-  std::abort();
+  expect(again == resolved, "the resolved deck reads back to another one", resolved + "\n---\n" + again);
 }
 
 }  // namespace isotherm::fuzz
