@@ -112,20 +112,15 @@ CHANGED = {1: {**IN_VERSION_3, "schema_version": {"const": 1}, "result": {"enum"
            2: {**IN_VERSION_3, "schema_version": {"const": 2}, "baseline": {}}}
 
 
-def without_required(node):
-    if isinstance(node, dict):
-        return {key: without_required(child) for key, child in node.items() if key != "required" or isinstance(child, dict)}
-    return [without_required(child) for child in node] if isinstance(node, list) else node
-
-
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
 def test_within_a_version_keys_are_only_added(tmp_path, path):
     """The schema still allows every key of an earlier record with the same type, otherwise the version must rise. The record also works
     as a baseline: its subject and figures are read, and only the device differs."""
-    schema = without_required(runs.run_schema().schema)
+    schema = runs.run_schema().schema
     old = json.loads(path.read_text(encoding="utf-8"))
-    schema["properties"] |= CHANGED[old["schema_version"]]
-    assert [error.message for error in jsonschema.Draft7Validator(schema).iter_errors(old)] == []
+    then = {**schema, "properties": schema["properties"] | CHANGED[old["schema_version"]]}
+    errors = jsonschema.Draft7Validator(then).iter_errors(old)
+    assert [error.message for error in errors if error.validator != "required"] == []
     finished = finished_run(tmp_path, BASE.replace("directory: out, ", ""), "deck")
     done = ran("baseline", path, finished / "run.json", cwd=tmp_path, code=65)
     assert done.stderr.startswith(f"'{path}' is of 100 x 100 x 50 fp64 on 2 ranks (Some CPU with 4 threads), and this is "), done.stderr
