@@ -19,24 +19,22 @@ ARGUMENTS = ("run", "deck.yaml", "--progress=off", "output.directory=out")
 
 
 @pytest.mark.parametrize("text, problem", [
-    ("0", "at least 1 thread is needed"), ("2.5", "it is not a whole number"), ("", "it is empty"), ("99999999999999999999", None)])
+    ("0", "at least 1 thread is needed"), ("2.5", "it is not a whole number"), ("", "it is empty"),
+    ("99999999999999999999", "more than ")])
 def test_thread_numbers_that_make_no_sense(folder, text, problem):
     done = ran(*ARGUMENTS, cwd=folder, OMP_NUM_THREADS=text)
-    cores = os.cpu_count()
-    problem = problem or f"more than {8 * cores} threads on {cores} core{'s' * (cores > 1)}"
     warning, = [line for line in done.stderr.splitlines() if line and not line.startswith("libgomp: ")]
-    assert warning.startswith(f"warning: OMP_NUM_THREADS='{text}' is ignored ({problem}); using ")
+    assert warning.startswith(f"warning: OMP_NUM_THREADS='{text}' is ignored ({problem}")
     assert warning.removeprefix("warning: ") in (folder / "out" / "run.json").read_text()
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_more_ranks_than_cores_are_reported(folder, ranks):
+def test_more_ranks_than_cores_are_reported_once(folder):
     environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
-    *launcher, program = command(ranks=ranks)
+    *launcher, program = command(ranks=2)
     one_core = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]  # launchers bind ranks in their own way
     done = finished([*launcher, *one_core, program, *ARGUMENTS], 0, cwd=folder, env=environment)
-    lines = [line for line in done.stderr.splitlines() if "take turns" in line]
-    assert lines == ["warning: 2 ranks share 1 core of this host and take turns; start no more ranks than cores"] * (ranks > 1)
+    line, = [line for line in done.stderr.splitlines() if "take turns" in line]
+    assert line == "warning: 2 ranks share 1 core of this host and take turns; start no more ranks than cores"
 
 
 @pytest.mark.parametrize("umask, file_mode, folder_mode, change", [
@@ -94,15 +92,13 @@ def test_a_limit_of_file_sizes_is_no_signal(folder, ranks):
 
 
 def test_a_working_directory_that_cannot_be_written_to(folder):
-    """It is rejected if the run directory would be created there, and accepted otherwise. Not below pytest's own folder, which other
-    pytest processes close to other users when they start."""
+    """A run whose directory is elsewhere does not need it; test_paths.py tests the others. Not below pytest's
+    own folder, which other pytest processes close to other users when they start."""
     with tempfile.TemporaryDirectory() as name:
         shutil.copy(folder / "deck.yaml", name)
         os.mkdir(f"{name}/elsewhere")
         os.chmod(f"{name}/elsewhere", 0o777)
         os.chmod(name, 0o555)
-        done = measured("run", "deck.yaml", cwd=name, user=OTHER_USER)
-        assert done.returncode == 73 and done.stderr.startswith("cannot use 'runs/deck' as run directory (a folder cannot be made in '.': ")
         done = measured("run", "deck.yaml", f"output.directory={name}/elsewhere/out", cwd=name, user=OTHER_USER)
         assert (done.returncode, done.stderr) == (0, "")
         os.chmod(name, 0o755)
@@ -182,7 +178,6 @@ def test_nothing_moves_where_it_would_disturb(tmp_path):
     assert moved(on_terminal(*command(*run)))
     for text in (on_terminal("bash", "-c", 'set -m; "$@" & wait $!', "bash", *command(*run)),
                  on_terminal(*command(*run), TERM="dumb"),
-                 on_terminal(*command(*run), SLURM_STEP_ID="0"),
                  on_terminal(*command(*run, ranks=1))):
         assert "\033" not in text and "\r" not in text.replace("\r\n", "\n") and "RESULT: DONE" in text
     done = isotherm(*run, cwd=tmp_path, TERM="xterm")
