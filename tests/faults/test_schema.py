@@ -1,6 +1,5 @@
 """The JSON Schema for editors accepts correct decks and rejects wrong ones."""
 
-import functools
 import json
 import re
 from pathlib import Path
@@ -120,12 +119,10 @@ def test_decks_of_the_project_are_right(schema):
         schema.validate(yaml.load(path.read_text(encoding="utf-8"), Yaml12))
 
 
-@pytest.mark.parametrize("path", ["grid", "problem", "grid.lengths"])
-def test_missing_required_keys(schema, path):
-    deck = yaml.safe_load(BASE_DECK)
-    *sections, key = path.split(".")
-    del functools.reduce(dict.get, sections, deck)[key]
-    assert not schema.is_valid(deck)
+@pytest.mark.parametrize("lines", [
+    "grid:\n  cells: [8, 9, 10]\n  lengths: 1\n", "  lengths: 1\n", "problem:\n  steps: 10\n"])
+def test_missing_required_keys(schema, lines):
+    assert not schema.is_valid(yaml.safe_load(BASE_DECK.replace(lines, "")))
 
 
 def test_the_commented_deck_and_a_resolved_one_are_right(schema, tmp_path):

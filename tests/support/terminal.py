@@ -17,19 +17,14 @@ from program import HANGS
 ESCAPE = re.compile(r"\x1b\[[?0-9;]*[A-Za-z]")
 
 
-def open_terminal():
-    """Both ends of a new terminal; a minimal root folder may have none."""
-    try:
-        return pty.openpty()
-    except OSError as error:
-        pytest.skip(f"no terminals here ({error}); mount devpts at /dev/pts")
-
-
 class OnTerminal:
     """A process in the foreground of its own terminal, which is its stdin and stderr; stdout is the terminal or a file."""
 
     def __init__(self, words, cwd, columns=80, stdout=None, **environment):
-        self.ours, theirs = open_terminal()
+        try:
+            self.ours, theirs = pty.openpty()
+        except OSError as error:  # a minimal root folder has none
+            pytest.skip(f"no terminals here ({error}); mount devpts at /dev/pts")
         fcntl.ioctl(self.ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         def take_terminal():
             os.setsid()
@@ -48,8 +43,7 @@ class OnTerminal:
         deadline = time.monotonic() + HANGS
         while not done(self.text):
             assert time.monotonic() < deadline, self.text
-            if not self._read():
-                assert done(self.text), self.text
+            assert self._read() or done(self.text), self.text
         return self.text
 
     def _read(self):
