@@ -14,9 +14,11 @@ import yaml
 from documentation import BLOCK, blocks, name_of, pages, shell_lines, SUBCOMMANDS, ticked, TOP
 from program import DECK, finished, isotherm, ran, write_deck, write_script
 from runs import record
+from test_site import generate
 from test_structure import no_lecture
 
 CLUSTER = TOP / "docs" / "cluster.md"
+README = TOP / "README.md"
 RECORD = TOP / "tests/faults/fixtures/records/run_2026-11-20.json"
 # The program, started in any way, and its arguments.
 CALL = re.compile(r"(?:^|[\s'])isotherm ((?:-|[a-z]+\b)[^;|>]*)")
@@ -34,7 +36,7 @@ def calls(page):
 
 
 # test_scripts.py types the commands of the README and the tour; test_subcommands.py reads those of tools.
-TYPED = (TOP / "README.md", TOP / "docs" / "tour.md")
+TYPED = (README, TOP / "docs" / "tour.md")
 CALLS = [(page, words, ranks) for page in pages() if page not in TYPED for words, ranks in calls(page)
          if words[0] not in SUBCOMMANDS]
 
@@ -80,36 +82,14 @@ def test_a_call_says_what_the_program_takes(tmp_path, words):
 # Names in docs/cluster.md
 
 
-def symptoms():
-    """The rows of the table of performance symptoms."""
-    section = CLUSTER.read_text(encoding="utf-8").split("## When it is slow")[1]
-    lines = [line for line in section.splitlines() if line.startswith("|")][2:]
-    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    assert len(table) >= 12 and all(len(row) == 3 for row in table)
-    return table
-
-
-def key_of_schema(path):
-    """The schema of a key of the deck; KeyError where there is none."""
-    tree = json.loads(isotherm("schema").stdout)
-    for name in path.split("."):
-        tree = next((each["properties"] for each in (tree, *tree.get("anyOf", [])) if "properties" in each), {})[name]
-    return tree
-
-
-SECTIONS = "grid|material|boundaries|initial|sources|problem|solver|parallel|output|verify"
-
-
 def test_keys_and_values_that_are_named_are_the_decks(tmp_path):
     """Such as `parallel.device=cpu`, `problem.check: asynchronous`: the deck accepts them, and the documented sections too."""
     text = ticked(CLUSTER.read_text(encoding="utf-8"))
-    named = set(re.findall(rf"\b((?:{SECTIONS})\.[a-z_.]+[a-z_])", "\n".join(text)))
-    assert len(named) > 15
-    for path in named:
-        key_of_schema(path)
-    with pytest.raises(KeyError):
-        key_of_schema("output.checkpoint.every_walk")
-    given = [re.fullmatch(rf"((?:{SECTIONS})\.[a-z_.]+)(?:=|: )([a-z0-9_.]+)", each) for each in text]
+    keys = {key.path for key in generate.keys_of(ran("init").stdout)}
+    sections = "|".join({re.match(r"\w+", key)[0] for key in keys})
+    named = set(re.findall(rf"\b((?:{sections})\.[a-z_.]+[a-z_])", "\n".join(text)))
+    assert len(named) > 15 and named <= keys
+    given = [re.fullmatch(rf"((?:{sections})\.[a-z_.]+)(?:=|: )([a-z0-9_.]+)", each) for each in text]
     given = {f"{match[1]}={match[2]}" for match in given if match}
     assert len(given) >= 8
     pieces = [yaml.safe_load(text) for text in blocks(CLUSTER, "yaml")]
@@ -125,15 +105,18 @@ def test_symptoms_are_reported_by_what_a_run_leaves(tmp_path):
     text = ran("run", "deck.yaml", "output.every_steps=5", "output.diagnostics=10", ranks=2, cwd=tmp_path).stdout
     written = record(tmp_path / "runs" / "deck")
     titles = set(re.findall(r"^  ([a-z]+) {2,}", text, re.MULTILINE)) | {"gpus"}  # only in runs on GPUs
-    for row in symptoms():
-        names = ticked(row[1])
-        assert names, row
+    section = CLUSTER.read_text(encoding="utf-8").split("## When it is slow")[1]
+    column = [line.split("|")[2] for line in section.splitlines() if line.startswith("|")][2:]
+    assert len(column) >= 12
+    for cell in column:
+        names = ticked(cell)
+        assert names, cell
         for name in names:
             if name.startswith("FOM "):
                 assert f"\n{name}: " in text, name
             elif not name.startswith(("isotherm ", "parallel.")) and name not in titles:
                 functools.reduce(lambda tree, key: (tree[0] if isinstance(tree, list) else tree)[key], name.split("."), written)
-    quoted = [text for row in symptoms() for text in re.findall(r'"([^"]+)"', row[1])]
+    quoted = re.findall(r'"([^"]+)"', " ".join(column))
     assert len(quoted) >= 5
     files = [*(TOP / "src").rglob("*.cpp"), *(TOP / "postprocess" / "isotherm_tools").rglob("*.py")]
     sources = "\n".join(path.read_text(encoding="utf-8") for path in files)
@@ -171,7 +154,6 @@ def test_words_for_launchers_are_understood(tmp_path, tool, question):
         finished([tool, *words, question], 0, env={**os.environ, "SLURM_CONF": str(tmp_path / "slurm.conf")})
 
 
-README = TOP / "README.md"
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)")
 
 
@@ -209,33 +191,28 @@ def test_errors_that_are_shown_are_those_of_the_program(tmp_path):
 KERNELS = TOP / "docs" / "developer" / "add.md"
 FLAGS = ["-std=c++20", "-fopenmp", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas",
          "-I", TOP / "src", "-I", TOP, "-D", "ISOTHERM_ISA=Baseline", "-D", "ISOTHERM_HOST_VARIANTS=Baseline", "-D", "ISOTHERM_HAVE_CUDA=0"]
-# One sweep of 4 x 3 x 2 cells with one ghost layer, compared with the formula.
+# One sweep of 4 x 3 x 2 cells with one ghost layer, compared with the reference kernel.
 MAIN = """
 #include <cmath>
 #include <vector>
 #include "{row}"
 using namespace isotherm;
+namespace isotherm::host {{
+template <class Isa, class T>
+void stencil_reference(StencilKernel<T>& kernel);
+}}
 int main() {{
-  std::vector<double> in(6 * 5 * 4), out(in.size(), -7), source(in.size());
+  std::vector<double> in(6 * 5 * 4), source(in.size()), out(in.size(), -7), expected = out;
   for (std::size_t i = 0; i < in.size(); ++i) {{ in[i] = std::sin(double(i)); source[i] = std::cos(double(i)); }}
   const auto view = [](std::vector<double>& f) {{ return FieldView<double>{{f.data() + 1 + 6 + 30, 6, 30, {{4, 3, 2}}, 1}}; }};
-  StencilKernel<double> row;
+  StencilKernel<double> row, reference;
   host::stencil_{word}<host::Baseline>(row);
+  host::stencil_reference<host::Baseline>(reference);
+  const Box box{{{{0, 0, 0}}, {{4, 3, 2}}}};
   const Coefficients<double> c{{0.37, 0.11, 0.13, 0.075, 0.83}};
-  row.launch({{view(in), view(out), {{{{0, 0, 0}}, {{4, 3, 2}}}}, c, {{}}, view(source), {{}}}}, {{}}, {{}});
-  int wrong = 0;
-  for (int i = 0; i < int(in.size()); ++i) {{
-    const int x = i % 6, y = i / 6 % 5, z = i / 30;
-    double value = -7;
-    if (x > 0 && x < 5 && y > 0 && y < 4 && z > 0 && z < 3) {{
-      value = std::fma(c.c0, in[i], c.sigma * source[i]);
-      value = std::fma(c.cx, in[i - 1] + in[i + 1], value);
-      value = std::fma(c.cy, in[i - 6] + in[i + 6], value);
-      value = std::fma(c.cz, in[i - 30] + in[i + 30], value);
-    }}
-    wrong += out[i] != value;
-  }}
-  return wrong;
+  row.launch({{view(in), view(out), box, c, {{}}, view(source), {{}}}}, {{}}, {{}});
+  reference.launch({{view(in), view(expected), box, c, {{}}, view(source), {{}}}}, {{}}, {{}});
+  return out != expected;
 }}
 """
 
@@ -245,14 +222,15 @@ def compiled(*words):
     finished([compiler, *FLAGS, *words], 0)
 
 
-def test_the_kernel_of_the_page_gives_the_bits_of_the_formula_and_needs_its_line_alone(tmp_path):
+def test_the_kernel_of_the_page_gives_the_bits_of_the_reference_and_needs_its_line_alone(tmp_path):
     """The registry has the kernel and refers to its function: only the linker reports that it is missing."""
     kernel, line = [block for block in blocks(KERNELS, "cpp") if "student" in block]
     word = re.search(r"lectures/cpu/05_(\w+)\.cpp", KERNELS.read_text(encoding="utf-8"))[1]
     assert f"HOST(stencil, {word}," in line and no_lecture(f"kernels/lectures/cpu/05_{word}.cpp", kernel) == []
     (tmp_path / "row.cpp").write_text(kernel)
     (tmp_path / "main.cpp").write_text(MAIN.format(row="row.cpp", word=word))
-    compiled("-O1", "-I", tmp_path, tmp_path / "main.cpp", "-o", tmp_path / "main")
+    reference = TOP / "kernels" / "lectures" / "cpu" / "01_reference.cpp"
+    compiled("-O1", "-I", tmp_path, tmp_path / "main.cpp", reference, "-o", tmp_path / "main")
     assert finished([tmp_path / "main"]).returncode == 0, "cells are wrong"
     text = (TOP / "kernels" / "registry.cpp").read_text(encoding="utf-8")
     (tmp_path / "registry.cpp").write_text(text.replace("  HOST(stencil, openmp,", f"{line.rstrip()}\n  HOST(stencil, openmp,"))
