@@ -1,6 +1,5 @@
 """run.sh and test.sh in a separate checkout, with stand-ins for system commands: each logs its call and replies as defined."""
 
-import os
 import shutil
 
 from documentation import TOP
@@ -20,20 +19,20 @@ class Checkout:
         (self.folder / "inputs" / "quickstart.yaml").write_text("grid: {}\n")
         self.calls.write_text("")
         self.stand_in("dpkg-query", "printf 'installed '")
-        self.stand_in("apt-get", "")
         self.stand_in("sudo", 'exec "$@"')
-        self.stand_in("cmake", "")
-        self.stand_in("ctest", "")
+        for name in ("apt-get", "cmake", "ctest"):
+            self.stand_in(name)
 
-    def stand_in(self, name, body):
-        write_script(self.commands / name, f'#!/bin/bash\necho "{name} $*" >>"{self.calls}"\n{body}\n')
+    def stand_in(self, name, body="", folder=None):
+        script = f'#!/bin/bash\necho "{name} $*" >>"{self.calls}"\n{body}\n'
+        write_script((folder or self.commands) / name, script)
 
     def program(self, body="echo '  deck         a -> .'", preset="cpu"):
         """Creates what a build leaves; the program prints the directory of its run."""
         build = self.folder / "build" / preset
         build.mkdir(parents=True)
         (build / "build.ninja").touch()
-        write_script(build / "isotherm", f'#!/bin/bash\necho "isotherm $*" >>"{self.calls}"\n{body}\n')
+        self.stand_in("isotherm", body, build)
 
     def environment(self, **more):
         return {"PATH": f"{self.commands}:/usr/bin:/bin", "HOME": str(self.user), "ISOTHERM_PRESET": "cpu", **more}
@@ -43,14 +42,3 @@ class Checkout:
 
     def called(self, name):
         return [line for line in self.calls.read_text().splitlines() if line.startswith(f"{name} ")]
-
-
-def real_checkout(folder):
-    """A checkout with the real decks and tools; its build is the program under test."""
-    checkout = Checkout(folder)
-    shutil.rmtree(checkout.folder / "inputs")
-    shutil.copytree(TOP / "inputs", checkout.folder / "inputs")
-    (checkout.folder / "postprocess").symlink_to(TOP / "postprocess")
-    build = checkout.folder / "build" / "cpu"
-    checkout.stand_in("cmake", f'mkdir -p "{build}"; touch "{build}/build.ninja"; ln -sfn "{os.environ["ISOTHERM"]}" "{build}/isotherm"')
-    return checkout
