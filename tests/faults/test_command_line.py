@@ -42,8 +42,6 @@ WRONG = [  # the start of stderr
     # Arguments are counted as the shell counts them: isotherm is 0.
     (["run", "--progress", "off", "deck.yaml", "a=b"], 65, "argument 5: a: unknown key; use one of grid, material, "),
     (["run", "deck.yaml", "problem.steps=1", "--progress", "off", "a=b"], 65, "argument 6: a: unknown key; use one of grid, "),
-    (["run", "deck.yaml", "problem.steps=1", "--progress=off", "problem.steps=2"], 2,
-     "argument 5: problem.steps: stands twice (first in argument 3); keep one"),
     (["check", "deck.yaml", "a=b", "--ranks", "2", "a=b"], 2, "argument 6: a: stands twice (first in argument 3); keep one"),
     (["check", "deck.yaml", "grid.cells.1=21", "grid.cells=20"], 2, "argument 4: grid.cells: replaces grid.cells.1 of argument 3; keep one"),
     (["run", "deck.yaml", ""], 2, "argument 3: '' has no '='; write key.path=value"),

@@ -69,10 +69,15 @@ def test_intervals_beyond_the_end_are_warned_of(tmp_path):
         assert f" {key}: 100 is more than the {last} of the run; at most the first and the last are written\n" in done.stdout, key
 
 
-@pytest.mark.parametrize("precision, exact", [("fp64", 1e-9), ("fp32", 1e-3)])
-def test_a_balanced_steady_problem_keeps_the_mean(tmp_path, precision, exact):
+def test_a_steady_problem_without_a_solution_or_with_many(tmp_path):
+    done, _ = run(tmp_path, MEAN, IN_BY_X, deck=STEADY, code=65)
+    assert done.stderr.startswith("argument 6: boundaries: the steady problem has no solution (")
     done, _ = run(tmp_path, IN_BY_X, OUT_BY_X, deck=STEADY, code=65)
     assert "has no unique solution" in done.stderr
+
+
+@pytest.mark.parametrize("precision, exact", [("fp64", 1e-9), ("fp32", 1e-3)])
+def test_a_balanced_steady_problem_keeps_the_mean(tmp_path, precision, exact):
     done, record = run(tmp_path, MEAN, IN_BY_X, OUT_BY_X, f"precision={precision}", "problem.tolerance=1e-3", deck=STEADY)
     assert done.stderr == ""
     solution = cells(tmp_path / "out" / record["files"][-1]).astype(np.float64)
