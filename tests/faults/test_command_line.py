@@ -1,17 +1,21 @@
-"""Command lines: wrong ones (code 2, or 65 for errors of the deck; one line with the number of the argument; no file), the JSON of
-`isotherm list --json` for scripts, and printed commands that can be pasted."""
+"""Command lines: wrong ones (code 2, or 65 for errors of the deck; one line with the number of the argument;
+no file), the JSON of `isotherm list --json` for scripts, printed commands that can be pasted, and tools."""
 
 import json
 import os
 import re
 import shlex
+import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from documentation import TOP
 from job import Background, ENDLESS
-from program import BASE_DECK, DECK, command, expect_rejected, finished, isotherm, ran, write_deck
+from program import command, BASE_DECK, DECK, expect_rejected, finished, isotherm, ran, write_deck, write_script
 
 WRONG = [  # the start of stderr
     (["frob"], 2, "isotherm: unknown subcommand 'frob'; use one of run, check, list, init, schema, info, bench, animate, "),
@@ -81,12 +85,12 @@ def test_a_deck_may_come_from_a_pipe(tmp_path):
     assert finished(command("check", "/dev/stdin"), 0, cwd=tmp_path, input=text).stdout.startswith("process grid")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"], ["-V"]])
-def test_help_and_version_go_to_standard_output(tmp_path, arguments):
+@pytest.mark.parametrize("arguments, start", [
+    (["--help"], "isotherm: "), (["run", "--help"], "solve the deck's problem\n"), (["--version"], "isotherm "),
+    (["-V"], "isotherm ")])
+def test_help_and_version_go_to_standard_output(tmp_path, arguments, start):
     result = ran(*arguments, cwd=tmp_path)
-    assert result.stderr == ""
-    assert result.stdout.startswith("isotherm ") if "ersion" in arguments[0] or arguments == ["-V"] else "deck" in result.stdout
-    assert os.listdir(tmp_path) == []
+    assert result.stderr == "" and result.stdout.startswith(start) and os.listdir(tmp_path) == []
 
 
 KERNEL = {"name", "available", "why_not", "description", "automatic", "backend", "purpose"}
@@ -176,3 +180,68 @@ def test_a_study_is_started_and_goes_on(tmp_path):
     pasted(tmp_path, study + " --dry-run")
     _, typed = command_after(isotherm("study", NAME, STEPS_2, cwd=tmp_path).stderr, "start again what failed with:")
     assert typed == ["isotherm", "study", NAME, STEPS_2, "--retry"]
+
+
+# `isotherm NAME` starts the tool isotherm-NAME.
+TOOLS = re.findall(r"^isotherm-([a-z-]+) = ", (TOP / "postprocess" / "pyproject.toml").read_text(), re.MULTILINE)
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A folder with a user's own tool."""
+    folder = tmp_path / "own tools"
+    folder.mkdir()
+    for name in ("hello", "study"):
+        write_script(folder / f"isotherm-{name}", '#!/bin/sh\nprintf "<%s>" "$0" "$@"\nexit 7\n')
+    (folder / "isotherm-no-program").write_text("")
+    return folder
+
+
+def path_of(folder):
+    return {"PATH": f"{folder}:/usr/bin:/bin"}
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """The program alone, without its build or installation."""
+    (tmp_path / "bin").mkdir()
+    return shutil.copy(os.environ["ISOTHERM"], tmp_path / "bin" / "isotherm")
+
+
+def call(program, *words, **environment):
+    return finished([program, *words], env={**os.environ, "PATH": "/usr/bin:/bin", **environment})
+
+
+def test_the_help_lists_what_is_there(own):
+    assert sorted(TOOLS) == TOOLS and "study" in TOOLS
+    assert f"Tools: {', '.join(TOOLS)} (isotherm NAME --help has more).\n" in isotherm("--help", PATH="/usr/bin").stdout
+    listed = isotherm("--help", **path_of(own)).stdout
+    assert " hello," in listed and "no-program" not in listed
+
+
+def test_a_tool_on_path_gets_its_words_and_gives_its_exit_code(own):
+    done = isotherm("hello", "a b", "--help", "", **path_of(own))
+    assert (done.returncode, done.stdout) == (7, f"<{own}/isotherm-hello><a b><--help><>")
+
+
+def test_those_of_the_build_come_before_those_on_path(own):
+    assert isotherm("study", "--help", **path_of(own)).stdout.startswith("usage: isotherm study ")
+
+
+def test_a_tool_that_is_missing_is_reported_in_one_line(alone, own):
+    done = call(alone, "study", "deck.yaml")
+    assert (done.returncode, done.stdout) == (69, "")
+    assert done.stderr.startswith(f"isotherm: the tool isotherm-study is not installed (it is neither next to '{alone}' nor on PATH); ")
+    assert call(alone, "study", "deck.yaml", PATH=str(own)).returncode == 7
+
+
+def test_a_python_or_a_package_that_is_missing_is_reported_in_one_line_and_a_study_needs_none(tmp_path):
+    done = ran("study", "deck.yaml", ISOTHERM_PYTHON="/no/python3", code=69)
+    assert done.stderr.startswith("isotherm study: there is no /no/python3; install Python 3.9 or newer")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "pure"], check=True)
+    pure = {"ISOTHERM_PYTHON": str(tmp_path / "pure/bin/python3")}
+    done = ran("slice", "runs/a", **pure, code=69)
+    assert done.stderr.count("\n") == 1
+    assert "python3 has no numpy, h5py, matplotlib, pillow; source build/env.sh, which run.sh makes, or " in done.stderr
+    write_deck(tmp_path, BASE_DECK + "parallel: {device: cpu}\nstudy: {list: [{name: a}]}\n")
+    ran("study", "deck.yaml", cwd=tmp_path, **pure)

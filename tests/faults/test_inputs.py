@@ -114,8 +114,6 @@ def test_a_value_beyond_all_heat_is_named_and_no_stable_step_is_blamed(tmp_path,
                         r"look at the values of the deck: " + key + r", and at the field in \S+\n", done.stderr), done.stderr
 
 
-# The end report of a run
-
 HEATED = """
 grid: {cells: [24, 16, 12], spacing: [1e-3, 2e-3, 3e-3], origin: [0.1, -0.2, 0]}
 material: {conductivity: 20, density: 8000, heat_capacity: 500}

@@ -157,9 +157,6 @@ def test_on_a_terminal_that_is_one_line(checkout):
     assert shown.end() == 0
 
 
-# The file to source
-
-
 def type_in(checkout, *lines, **environment):
     """In a user's shell whose first python3 has no packages."""
     checkout.stand_in("python3", "echo this python3 has no packages; exit 1")
