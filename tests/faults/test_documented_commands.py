@@ -141,21 +141,20 @@ def test_options_of_cmake_are_options():
 SLURM = "ClusterName=one\nSlurmctldHost=localhost\nNodeName=localhost\nPartitionName=all Nodes=ALL\n"
 
 
-def launcher_words(tool):
-    """The options of each line that starts with the tool; for sbatch, those of the job script."""
-    if tool == "sbatch":
-        return [re.findall(r"^#SBATCH (\S+)", text, re.MULTILINE) for text in blocks(CLUSTER, "sh") if "#SBATCH" in text]
-    starts = [re.match(rf"{tool} ((?:-.*? )*?)(?:isotherm|apptainer|bash) ", line) for line in shell_lines(CLUSTER)]
-    return [shlex.split(match[1]) for match in starts if match]
-
-
 @pytest.mark.parametrize("tool, question", [("srun", "--help"), ("sbatch", "--help"), ("mpirun", "--version")])
 def test_words_for_launchers_are_understood(tmp_path, tool, question):
+    """The options of each line that starts with the tool; for sbatch, those of the job script."""
     if not shutil.which(tool):
         pytest.skip(f"{tool} is not installed")
     (tmp_path / "slurm.conf").write_text(SLURM)
-    lines = launcher_words(tool)
-    assert len(lines) == (1 if tool == "sbatch" else len([line for line in shell_lines(CLUSTER) if line.startswith(f"{tool} ")]))
+    if tool == "sbatch":
+        scripts = [text for text in blocks(CLUSTER, "sh") if "#SBATCH" in text]
+        lines = [re.findall(r"^#SBATCH (\S+)", script, re.MULTILINE) for script in scripts]
+    else:
+        starts = [line for line in shell_lines(CLUSTER) if line.startswith(f"{tool} ")]
+        options = re.compile(rf"{tool} ((?:-.*? )*?)(?:isotherm|apptainer|bash) ")
+        lines = [shlex.split(options.match(start)[1]) for start in starts]
+    assert lines
     for words in lines:
         finished([tool, *words, question], 0, env={**os.environ, "SLURM_CONF": str(tmp_path / "slurm.conf")})
 

@@ -63,12 +63,11 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b", re.MULTILINE)
 
 
-def sources(*folders):
-    """Relative path and text of every source file below these folders."""
-    for folder in folders:
-        for path in sorted((TOP / folder).rglob("*")):
-            if path.suffix in (".cpp", ".hpp", ".cu", ".cuh"):
-                yield path.relative_to(TOP).as_posix(), path.read_text(encoding="utf-8")
+def sources():
+    """Relative path and text of every source file."""
+    for path in sorted([*(TOP / "src").rglob("*"), *(TOP / "kernels").rglob("*")]):
+        if path.suffix in (".cpp", ".hpp", ".cu", ".cuh"):
+            yield path.relative_to(TOP).as_posix(), path.read_text(encoding="utf-8")
 
 
 def includes(text):
@@ -125,7 +124,7 @@ RULES = [wrong_direction, wrong_library, wrong_condition, wrong_clock, too_long,
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_sources_keep_the_rule(rule):
-    files = list(sources("src", "kernels"))
+    files = list(sources())
     assert len(files) > 30, "the sources were not found"
     wrong = [line for path, text in files for line in rule(path, text)]
     assert wrong == []
@@ -146,7 +145,7 @@ def too_long_functions(lengths):
 
 @pytest.mark.skipif(shutil.which("ctags") is None, reason="no universal-ctags")
 def test_functions_are_short(tmp_path):
-    lengths = function_lengths(path for path, _ in sources("src", "kernels"))
+    lengths = function_lengths(path for path, _ in sources())
     assert len(lengths) > 1000
     assert too_long_functions(lengths) == []
     long = tmp_path / "long.cpp"
