@@ -54,11 +54,13 @@ inline std::string replaced(std::string text, const std::string& old, const std:
   return text.replace(text.find(old), old.size(), by);
 }
 
-// `expected`: the start of the message, with place, key and problem. Advice follows after a semicolon.
+// `expected`: the start of the message after "deck.yaml:", with line, column, key and problem. Advice follows
+// after a semicolon.
 inline void expect_problem(const std::string& deck, const std::string& expected,
                            ExitCode code = ExitCode::deck) {
   const auto [text, actual] = problems(deck);
-  EXPECT_EQ(text.substr(0, expected.empty() ? text.npos : expected.size()), expected) << deck.substr(0, 400);
+  const std::string start = expected.empty() ? "" : "deck.yaml:" + expected;
+  EXPECT_EQ(text.substr(0, expected.empty() ? text.npos : start.size()), start) << deck.substr(0, 400);
   EXPECT_EQ(text.find("; ") == text.npos, expected.empty()) << "what to do instead: " << text;
   EXPECT_EQ(actual, code) << deck.substr(0, 400);
 }
