@@ -308,9 +308,6 @@ TEST(Period, AGraphHoldsWholePeriodsAndAnEvenNumberOfLaunches) {
       EXPECT_LT(sweeps, 16 + 2 * depth);
     }
   }
-  EXPECT_EQ(sweeps_of_a_graph(1), 16);
-  EXPECT_EQ(sweeps_of_a_graph(3), 18);
-  EXPECT_EQ(sweeps_of_a_graph(4, 4), 16);
   EXPECT_EQ(sweeps_of_a_graph(6, 4), 18);
 }
 
@@ -434,22 +431,18 @@ constexpr BoundaryKind held = BoundaryKind::temperature, open = BoundaryKind::in
                        cooled = BoundaryKind::convection, heated = BoundaryKind::flux,
                        round = BoundaryKind::periodic;
 
-void expect_as_measured(const Config& config) {
-  const double expected = measured_decay(config, 4000);
-  EXPECT_NEAR(slowest_decay(config), expected, 1e-6 * expected);
-}
-
 TEST(SlowestMode, DecaysAsItDoesInSweeps) {
   const std::array<BoundaryKind, face_count> cases[] = {
       {held, held, held, held, held, held},     {held, open, open, open, open, open},
       {cooled, open, heated, open, open, open}, {held, cooled, round, round, open, cooled},
       {round, round, held, held, round, round}, {open, heated, round, round, open, open},
       {open, open, open, open, open, open},     {cooled, cooled, cooled, held, open, open}};
-  for (const auto& kinds : cases) {
-    expect_as_measured(steady_domain({6, 5, 7}, kinds));
-    expect_as_measured(steady_domain({1, 8, 3}, kinds));
-    expect_as_measured(steady_domain({9, 1, 1}, kinds));
-  }
+  for (const auto& kinds : cases)
+    for (const Int3 cells : {Int3{6, 5, 7}, {1, 8, 3}, {9, 1, 1}}) {
+      const Config config = steady_domain(cells, kinds);
+      const double expected = measured_decay(config, 4000);
+      EXPECT_NEAR(slowest_decay(config), expected, 1e-6 * expected);
+    }
 }
 
 TEST(SlowestMode, MayBeTheCheckerboard) {

@@ -193,40 +193,46 @@ TEST(ConfigText, NearestWordIsWithinAFewEdits) {
 
 // Output of a run to its streams and its log, its progress, and its estimated end.
 
-using test::read_file;
-
-TEST(Console, SaysToStdoutAndToTheLog) {
+// What a console of this rank writes while `run` uses it.
+struct Heard {
+  std::string out, err, log;
+};
+template <class Run>
+Heard hear(int rank, Run run) {
   const test::TemporaryFolder folder;
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   {
-    Console console(0);
+    Console console(rank);
     console.open_log(folder.path() / "run.log");
+    run(console, folder);
+  }
+  const std::string out = testing::internal::GetCapturedStdout();
+  return {out, testing::internal::GetCapturedStderr(), test::read_file(folder / "run.log")};
+}
+
+TEST(Console, SaysToStdoutAndToTheLog) {
+  const Heard heard = hear(0, [](Console& console, const test::TemporaryFolder& folder) {
     console.say("first %s {} %v\n");
     console.warn("look out");
     console.say("two\nlines");
     console.log_only("quiet");
-    EXPECT_TRUE(read_file(folder / "run.log").ends_with("quiet\n"));  // at once
+    EXPECT_TRUE(test::read_file(folder / "run.log").ends_with("quiet\n"));  // at once
     EXPECT_EQ(console.warnings(), std::vector<std::string>{"look out"});
-  }
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), "first %s {} %v\ntwo\nlines\n");
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "warning: look out\n");
-  EXPECT_EQ(read_file(folder.path() / "run.log"), "first %s {} %v\nwarning: look out\ntwo\nlines\nquiet\n");
+  });
+  EXPECT_EQ(heard.out, "first %s {} %v\ntwo\nlines\n");
+  EXPECT_EQ(heard.err, "warning: look out\n");
+  EXPECT_EQ(heard.log, "first %s {} %v\nwarning: look out\ntwo\nlines\nquiet\n");
 }
 
 TEST(Console, OtherRanksOnlyWarn) {
-  const test::TemporaryFolder folder;
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  {
-    Console console(3);
-    console.open_log(folder.path() / "run.log");
+  const Heard heard = hear(3, [](Console& console, const test::TemporaryFolder& folder) {
     console.say("hello");
     console.warn("odd");
-  }
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "warning: rank 3: odd\n");
-  EXPECT_FALSE(std::filesystem::exists(folder.path() / "run.log"));
+    EXPECT_TRUE(folder.names().empty());
+  });
+  EXPECT_EQ(heard.out, "");
+  EXPECT_EQ(heard.err, "warning: rank 3: odd\n");
 }
 
 TEST(Console, ALogThatCannotBeWrittenIsOneWarning) {
@@ -317,17 +323,6 @@ TEST(Progress, LinesBecomeRarer) {
   EXPECT_TRUE(late.due(50));
 }
 
-// The log of a run with this progress style.
-template <class Run>
-std::string logged(ProgressStyle style, Run run) {
-  const test::TemporaryFolder folder;
-  Console console(0);
-  console.open_log(folder.path() / "run.log");
-  Progress progress(style, console);
-  run(progress);
-  return test::read_file(folder.path() / "run.log");
-}
-
 ProgressState at(double wall) {
   ProgressState s = transient();
   s.wall = wall;
@@ -336,49 +331,39 @@ ProgressState at(double wall) {
 
 // Also when each grid of a series reports its progress.
 TEST(Progress, LinesGoToTheLogAndOffIsSilent) {
-  EXPECT_EQ(logged(ProgressStyle::off, [](Progress& off) { off.update(at(100)); }), "");
-  const std::string lines = logged(ProgressStyle::lines, [](Progress& progress) {
-    for (const double wall : {1, 12, 12}) progress.update(at(wall));
-    progress.finish();
-    progress.update(at(11));  // the next grid
-  });
-  EXPECT_EQ(lines, progress_line(at(12)) + "\n" + progress_line(at(11)) + "\n");
-}
-
-// The text on stderr after a progress bar, with `meanwhile` called while the bar is shown.
-template <class Meanwhile>
-std::string behind_bar(Meanwhile meanwhile) {
-  testing::internal::CaptureStderr();
-  {
-    Console console(0);
-    Progress bar(ProgressStyle::bar, console);
-    bar.update(transient());
-    meanwhile(console);
-  }
-  const std::string text = testing::internal::GetCapturedStderr(),
-                    bar = fmt::format("\r\033[?7l{}\033[K\033[?7h", progress_line(transient()));
-  EXPECT_TRUE(text.starts_with(bar)) << text;
-  return text.substr(std::min(bar.size(), text.size()));
+  const auto logged = [](ProgressStyle style, const std::vector<double>& walls) {
+    const auto report = [&](Console& console, const test::TemporaryFolder&) {
+      Progress progress(style, console);
+      for (const double wall : walls) progress.update(at(wall));
+      progress.finish();
+      progress.update(at(11));  // the next grid
+    };
+    return hear(0, report).log;
+  };
+  EXPECT_EQ(logged(ProgressStyle::off, {100}), "");
+  EXPECT_EQ(logged(ProgressStyle::lines, {1, 12, 12}),
+            progress_line(at(12)) + "\n" + progress_line(at(11)) + "\n");
 }
 
 TEST(Progress, WhatIsSaidTakesTheBarAwayAndSoDoesItsEnd) {
-  testing::internal::CaptureStdout();
-  const std::string text = behind_bar([](Console& console) {
+  const auto with_bar = [](const auto& meanwhile) {
+    return hear(0, [&](Console& console, const test::TemporaryFolder&) {
+      Progress bar(ProgressStyle::bar, console);
+      bar.update(transient());
+      meanwhile(console);
+    });
+  };
+  const std::string bar = fmt::format("\r\033[?7l{}\033[K\033[?7h", progress_line(transient()));
+  const Heard heard = with_bar([](Console& console) {
     console.warn("hot");
     console.say("said");  // no bar is left to erase
   });
-  EXPECT_EQ(text, "\r\033[Kwarning: hot\n");
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), "said\n");
-  EXPECT_EQ(behind_bar([](Console&) {}), "\r\033[K");
+  EXPECT_EQ(heard.err, bar + "\r\033[Kwarning: hot\n");
+  EXPECT_EQ(heard.out, "said\n");
+  EXPECT_EQ(with_bar([](Console&) {}).err, bar + "\r\033[K");
 }
 
 // The estimated time left.
-
-// One second per call.
-void sweep_on(ProgressRate& rate, std::int64_t& sweep, double& second, int looks,
-              std::int64_t sweeps_a_look) {
-  for (int i = 0; i < looks; ++i) rate.reached(sweep += sweeps_a_look, second += 1);
-}
 
 TEST(ProgressRate, TellsTheEndOfARunOfDaysAtItsBeginning) {
   ProgressRate rate;
@@ -407,9 +392,12 @@ TEST(ProgressRate, ForgetsInMinutes) {
   std::int64_t sweep = 0;
   double second = 0;
   rate.reached(sweep, second);
-  sweep_on(rate, sweep, second, 36'000, 100);  // ten hours
+  const auto sweep_on = [&](int seconds, std::int64_t sweeps_per_second) {
+    while (seconds-- > 0) rate.reached(sweep += sweeps_per_second, second += 1);
+  };
+  sweep_on(36'000, 100);  // ten hours
   EXPECT_NEAR(*rate.sweeps_per_second(), 100, 1e-9);
-  sweep_on(rate, sweep, second, 600, 50);  // another job slows it down
+  sweep_on(600, 50);  // another job slows it down
   EXPECT_NEAR(*rate.sweeps_per_second(), 50, 1);
   EXPECT_NEAR(*rate.forecast(sweep + 50'000, {}).seconds, 1000, 20);
 }
