@@ -7,10 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <numeric>
 
-#include "core/error.hpp"
 #include "support/error_text.hpp"
 #include "support/temporary_folder.hpp"
 #include "tune/tuning_file.hpp"
@@ -106,19 +104,13 @@ TEST_F(ReadDataset, ALongNameIsNoFile) {
   expect_rejected("T", path_ + ": cannot be read (File name too long)", ExitCode::file_missing);
 }
 
-TEST_F(ReadDataset, AFolderIsNoFile) {
-  path_ = folder_.path().string();
-  expect_rejected("T", path_ + ": a folder without a snapshot of a run; name an HDF5 file",
-                  ExitCode::file_missing);
-}
-
 TEST_F(ReadDataset, NotHdf5AndTruncated) {
   add("T");
   read("T");
   const std::string good = test::read_file(path_);
-  std::ofstream(path_, std::ios::trunc) << "x,y,z\n";
+  test::write_file(path_, "x,y,z\n");
   expect_rejected("T", path_ + ": not an HDF5 file (its signature is missing)");
-  std::ofstream(path_, std::ios::trunc) << good.substr(0, good.size() / 2);
+  test::write_file(path_, good.substr(0, good.size() / 2));
   expect_rejected("T", path_ + ": HDF5 cannot open it (truncated, damaged, or still being written)");
 }
 
@@ -131,22 +123,17 @@ TEST_F(ReadDataset, MissingDatasetNamesThoseThatAreThere) {
   expect_rejected("group", place("group") + "not a dataset (a group or a named type); name a dataset of");
 }
 
-TEST_F(ReadDataset, Shapes) {
-  const hsize_t seven[] = {1, 1, 1, 1, 3, 4, 5};
-  add("T");
-  add("seven", H5T_IEEE_F64LE, H5P_DEFAULT, true, 7, seven);
-  expect_rejected("seven", place("seven") + "expected rank 3 (nz, ny, nx), found rank 7");
-}
-
 // 8 PiB in a file of two kilobytes: rejected by its shape, before anything is allocated.
-TEST_F(ReadDataset, AHugeShapeIsOnlyAShape) {
-  const hsize_t huge[] = {1 << 17, 1 << 17, 1 << 16};
+TEST_F(ReadDataset, Shapes) {
+  const hsize_t huge[] = {1 << 17, 1 << 17, 1 << 16}, seven[] = {1, 1, 1, 1, 3, 4, 5};
+  add("seven", H5T_IEEE_F64LE, H5P_DEFAULT, true, 7, seven);
   add("huge", H5T_IEEE_F64LE, chunked(), false, 3, huge);
   const double fill = 1;
   const hid_t creation = chunked();
   H5Pset_fill_value(creation, H5T_NATIVE_DOUBLE, &fill);
   add("filled", H5T_IEEE_F64LE, creation, false, 3, huge);
   add("never", H5T_IEEE_F64LE, H5P_DEFAULT, false);  // unwritten cells are not 0 K
+  expect_rejected("seven", place("seven") + "expected rank 3 (nz, ny, nx), found rank 7");
   expect_rejected("filled", place("filled") + "expected shape (nz, ny, nx) = (3, 4, 5), found");
   for (const char* name : {"huge", "never"})
     expect_rejected(name, place(name) + "never written (it has a shape but no data, and no fill value)");
@@ -200,7 +187,7 @@ TEST_F(ReadDataset, ADamagedChunkIsIo) {
   const std::size_t at = bytes.find(std::string(reinterpret_cast<const char*>(&seven), 8));
   ASSERT_NE(at, std::string::npos);
   bytes[at] ^= 1;
-  std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
+  test::write_file(path_, bytes);
   expect_rejected("T", place("T") + "reading failed (the file is damaged, or the disk has an", ExitCode::io);
 }
 
@@ -223,8 +210,8 @@ TuningKey some_key() {
 
 // Keys of version 1 belong to other versions of the program.
 TEST_F(TuningFile, ReplacesEntriesOfVersionOne) {
-  std::ofstream(path)
-      << R"({"schema": "isotherm-tuning", "version": 1, "entries": [{"key": {}, "choice": {}}]})";
+  test::write_file(path,
+                   R"({"schema": "isotherm-tuning", "version": 1, "entries": [{"key": {}, "choice": {}}]})");
   EXPECT_FALSE(find_tuning(path, some_key()));
   keep_tuning(path, some_key(), {{"naive", "-", "fused"}});
   EXPECT_TRUE(find_tuning(path, some_key()));
@@ -268,7 +255,7 @@ TEST_F(TuningFile, KeepsTheEntriesOfRunsThatWriteAtOneTime) {
 
 TEST_F(TuningFile, RefusesWhatIsNone) {
   const auto problem = [&](const std::string& text) {
-    std::ofstream(path) << text;
+    test::write_file(path, text);
     return deck_error([&] { find_tuning(path, some_key()); });
   };
   for (const auto& [text, why] :
