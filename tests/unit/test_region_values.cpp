@@ -362,61 +362,16 @@ TEST(ShapeWarnings, AnInitialShapeBetweenCentresIsReported) {
   }
 }
 
-// Boundaries as the kernels see them, and the layout of fields. What varies over faces and in time:
-// mpi/test_one_answer.cpp and verification/test_order.py.
-
-constexpr double k = 15;  // W/(m K), steel
-
-Config steel(Int3 cells = {5, 4, 3}) {
-  Config config = grid_of(cells, {0.01, 0.02, 0.03}, {1, -2, 3});
-  config.material.conductivity = k;
-  config.verify.solution = ExactSolution::formula;  // of differences of temperatures, which may be negative
-  return config;
-}
-
-std::array<bool, face_count> only(Face f) {
-  std::array<bool, face_count> boundaries{};
-  boundaries[static_cast<std::size_t>(f)] = true;
-  return boundaries;
-}
-
-Box whole(const Config& config) { return {{0, 0, 0}, config.grid.cells}; }
-
-// T = A + B s, s metres from the boundary into the body, solves every kind of boundary exactly: the ghost
-// must be T(-h/2).
-TEST(Boundaries, GhostOfALinearProfileIsExact) {
-  Random random;
-  const auto uniform = [&] { return random.between(-1.0, 1.0); };
-  const auto device = make_host_device();
-  for (int trial = 0; trial < 100; ++trial) {
-    for (int i = 0; i < face_count; ++i) {
-      const Face f = static_cast<Face>(i);
-      Config config = steel();
-      const double A = 300 + 50 * uniform(), B = 1000 * uniform(), H = 20 + 19 * uniform();
-      const double h = spacing(config)[axis_of(f)];
-      // Into the body flows -k dT/ds = -k B; a convecting boundary takes it from the surroundings: H (Ta -
-      // A).
-      const BoundaryConfig kinds[] = {{BoundaryKind::temperature, A, 0},
-                                      {BoundaryKind::flux, -k * B, 0},
-                                      {BoundaryKind::convection, A - k * B / H, H}};
-      for (const BoundaryConfig& boundary : kinds) {
-        decks::boundary_of(config, f) = boundary;
-        const BoundaryConditions<double> rules(config, *device, whole(config), 1, only(f));
-        const Boundary<double>& rule = rules.boundaries().faces[i];
-        ASSERT_TRUE(rule.is_boundary);
-        EXPECT_NEAR(boundary_ghost(rule.a, rule.b_at(0, 0), A + B * h / 2), A - B * h / 2, 1e-9)
-            << face_names[i] << " kind " << static_cast<int>(boundary.kind);
-      }
-    }
-  }
-}
+// Boundaries and the layout of fields. verification/test_order.py tests the ghosts of each kind (steady
+// profiles are exact), mpi/test_one_answer.cpp what varies over faces and in time.
 
 TEST(Boundaries, AValueBeyondThePrecisionIsRejected) {
   const auto device = make_host_device();
-  Config config = steel();
-  decks::boundary_of(config, Face::x_min) = {BoundaryKind::temperature, 3e38, 0};
-  EXPECT_NO_THROW(BoundaryConditions<double>(config, *device, whole(config), 1, only(Face::x_min)));
-  EXPECT_THROW(BoundaryConditions<float>(config, *device, whole(config), 1, only(Face::x_min)), Error);
+  Config config = decks::base({5, 4, 3});
+  config.boundaries[0] = {BoundaryKind::temperature, 3e38, 0};
+  const Box whole{{0, 0, 0}, config.grid.cells};
+  EXPECT_NO_THROW(BoundaryConditions<double>(config, *device, whole, 1, {true}));
+  EXPECT_THROW(BoundaryConditions<float>(config, *device, whole, 1, {true}), Error);
 }
 
 template <class T>
