@@ -1,8 +1,6 @@
 // A temporary folder for one test, removed by its destructor.
 #pragma once
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>

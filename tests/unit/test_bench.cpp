@@ -140,8 +140,6 @@ TEST(Sampler, ADifferenceIsOfBatchesSideBySideOnADriftingClock) {
   EXPECT_GT(samples.base_seconds.back(), samples.base_seconds.front());
 }
 
-// The figures of a record follow from its samples.
-
 TEST(BenchQuantiles, AreThoseOfTheSortedValuesAndBetweenThem) {
   const Quantiles ten = quantiles({5, 1, 4, 2, 3, 0, 6, 8, 7, 10, 9}), two = quantiles({4, 2});
   EXPECT_DOUBLE_EQ(ten.p10, 1);

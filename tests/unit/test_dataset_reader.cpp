@@ -191,8 +191,6 @@ TEST_F(ReadDataset, ADamagedChunkIsIo) {
   expect_rejected("T", place("T") + "reading failed (the file is damaged, or the disk has an", ExitCode::io);
 }
 
-// The tuning file.
-
 class TuningFile : public testing::Test {
  protected:
   const test::TemporaryFolder folder_;

@@ -118,8 +118,6 @@ TEST(SweepWork, IsWhatThePassesOverAllGridsMove) {
   EXPECT_LT(work.bytes, 3 * fine_sweeps);
 }
 
-// When a steady problem has converged, and when its residual stagnates.
-
 Config steady(Criterion criterion = Criterion::relative, double tolerance = 1e-12) {
   return {.problem = {.kind = ProblemKind::steady, .criterion = criterion, .tolerance = tolerance}};
 }
@@ -208,8 +206,6 @@ TEST(Recurrence, ATimeBelongsToTheFirstStepThatReachesIt) {
   EXPECT_EQ(between.next_after(0), 3);
   EXPECT_EQ(between.next_after(3), 5);
 }
-
-// The sweeps of a period cover the cells that later sweeps read.
 
 // Each face is a boundary, or next to cells of this rank or of another rank: 3^6 blocks.
 GhostSides sides_of(int code) {
@@ -320,8 +316,6 @@ TEST(Period, PartsEndWithAPeriodOrWithAll) {
   EXPECT_EQ(whole_periods(7, 100, 1), 7);
 }
 
-// Coefficients, time steps, and the decay of the slowest mode.
-
 Config copper(Int3 cells) {
   return {.grid = {.cells = cells, .spacing = Vector3{1e-3, 2e-3, 4e-3}},
           .material = {.conductivity = 400, .density = 8960, .heat_capacity = 385}};
@@ -364,7 +358,6 @@ TEST(TimeStep, AutoDividesTheTimesOfOutputs) {
   EXPECT_EQ(time_plan(config).steps, 500);
 }
 
-// Warnings of a deck.
 std::vector<std::string> warnings(const std::string& text) { return deck_text::parse(text).warnings; }
 
 std::string deck(const std::string& boundary, const std::string& initial, const std::string& more = "") {
@@ -381,6 +374,7 @@ TEST(TimeStep, AStepThatCanOvershootIsReported) {
   const double limit = stable_dt(config), monotone = monotone_dt(config);
   EXPECT_DOUBLE_EQ(monotone, limit * 6 / 7);
   EXPECT_TRUE(warnings(deck(held, "300", fmt::format(", dt: {}", monotone))).empty());
+  EXPECT_TRUE(warnings(deck("insulated", "300", fmt::format(", dt: {}", limit))).empty());
   const std::string found = only_text(warnings(deck(held, "300", fmt::format(", dt: {}", 0.95 * limit))));
   expect_says(found, fmt::format("{}", limit));
   expect_says(found, fmt::format("{}", monotone));

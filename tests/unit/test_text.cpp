@@ -103,8 +103,6 @@ TEST(Text, AShellWordIsItsText) {
   EXPECT_EQ(shell_word("it's\n\x1b[2J\\"), "$'it\\'s\\n\\x1b[2J\\\\'");
 }
 
-// Numbers and names as written in decks.
-
 TEST(ConfigNumbers, PlainNumbersAreRead) {
   const std::pair<const char*, double> cases[] = {
       {"0", 0},     {"-0.5", -0.5}, {"+8", 8},    {".5", 0.5},     {"5.", 5},
@@ -188,8 +186,6 @@ TEST(ConfigText, NearestWordIsWithinAFewEdits) {
   EXPECT_EQ(nearest_word("colour", words), "");
   EXPECT_EQ(nearest_word(std::string(1000, 'k'), words), "");
 }
-
-// Output of a run to its streams and its log, its progress, and its estimated end.
 
 // What a console of this rank writes while `run` uses it.
 struct Heard {
@@ -360,8 +356,6 @@ TEST(Progress, WhatIsSaidTakesTheBarAwayAndSoDoesItsEnd) {
   EXPECT_EQ(heard.out, "said\n");
   EXPECT_EQ(with_bar([](Console&) {}).err, bar + "\r\033[K");
 }
-
-// The estimated time left.
 
 TEST(ProgressRate, TellsTheEndOfARunOfDaysAtItsBeginning) {
   ProgressRate rate;
