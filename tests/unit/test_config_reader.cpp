@@ -615,8 +615,7 @@ TEST(ConfigDerived, WholeStepsEndAtEndTime) {
     config.problem.steps = steps;
     return time_plan(config);
   };
-  EXPECT_EQ(plan(0.1, 1.0, {}).steps, 10);  // not 11 because of rounding
-  EXPECT_EQ(plan(0.1, 0.3, {}).steps, 3);
+  EXPECT_EQ(plan(0.1, 0.3, {}).steps, 3);  // not 4 because of rounding
   EXPECT_EQ(plan(0.1, 0.31, {}).steps, 4);
   EXPECT_EQ(plan(0.1, 0.31, {}).dt, 0.31 / 4);
   for (const MethodName method : {MethodName::implicit, MethodName::rkl, MethodName::euler}) {

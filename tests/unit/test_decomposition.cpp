@@ -175,11 +175,9 @@ std::string error_of(Int3 cells, Int3 grid, Periodic periodic = {}, int ghosts =
 }
 
 TEST(DecompositionErrors, NameTheAxisAndWhatFits) {
-  const std::string
-      x = "process grid 4x1x1 leaves ranks without cells (axis x has 3 cells for 4 ranks); use at",
-      z = "process grid 1x1x2 leaves ranks without cells (axis z has 1 cell for 2 ranks); use at";
-  expect_start(error_of({3, 8, 8}, {4, 1, 1}), x + " most 3");
-  expect_start(error_of({8, 8, 1}, {1, 1, 2}), z + " most 1");
+  expect_start(
+      error_of({8, 8, 3}, {1, 1, 4}),
+      "process grid 1x1x4 leaves ranks without cells (axis z has 3 cells for 4 ranks); use at most 3");
   expect_start(error_of({1 << 20, 1 << 20, 1 << 20}, {1 << 20, 1 << 20, 1}),
                "process grid 1048576x1048576x1 is too large (its product passes 2^31 - 1)");
   expect_start(error_of({Index{1} << 31, Index{1} << 31, 1}, {1, 1, 1}),

@@ -57,7 +57,6 @@ TEST(HostThreads, RanksShareTheCoresThatTheyMayUse) {
       {host(8), same(4, cores(0, 8)), 3, nullptr, "2 threads (8 cores shared by 4 ranks)", ""},
       {host(6), same(3, cores(0, 6)), 0, nullptr, "2 threads (6 cores shared by 3 ranks)", ""},  // not 1.99
       {host(7), same(2, cores(0, 7)), 0, nullptr, "3 threads (7 cores shared by 2 ranks)", ""},
-      {host(2), same(2, cores(0, 2)), 1, nullptr, "1 thread (2 cores shared by 2 ranks)", ""},
       {host(2), same(9, cores(0, 2)), 7, nullptr, "1 thread (2 cores shared by 9 ranks)",
        "9 ranks share 2 cores of"},
       {host(8), apart, 1, nullptr, "4 threads (bound to 4 cores of the host's 8)", ""},
@@ -69,7 +68,6 @@ TEST(HostThreads, RanksShareTheCoresThatTheyMayUse) {
       {host(4), {{}}, 0, nullptr, "1 thread (", ""},  // unknown
       {limited(6), same(2, cores(0, 64)), 0, nullptr,
        "3 threads (a quota of 6 cores on 64 cores shared by 2 ranks)", ""},
-      {limited(0.5), same(1, cores(0, 64)), 0, nullptr, "1 thread (", ""},
       {limited(1.5), same(2, cores(0, 64)), 0, nullptr, "1 thread (",
        "2 ranks share a quota of 1.5 cores of"},
       {host(8), same(4, cores(0, 8)), 0, "5", "5 threads (OMP_NUM_THREADS)", ""},
@@ -226,7 +224,6 @@ TEST(CopyProbeBytes, AreBeyondTheCachesBoundedAndSharedByThoseWhoCopyAtTheSameTi
       {0, long_run, Backend::cuda, 1, 256},
       {8000, long_run, Backend::cuda, 1, 1024},
       {0, long_run, Backend::host, 4, 16},
-      {0, long_run, Backend::host, 8, 8},
       {0, long_run, Backend::host, 128, 8},
       {100, long_run, Backend::host, 8, 100},
       {0, long_run, Backend::cuda, 2, 128},

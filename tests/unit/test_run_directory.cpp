@@ -238,12 +238,6 @@ TEST(Checkpoints, AreFoundByTheirNamesAndSetAside) {
 
 // How files are written: space, names, the writer thread, slabs and chunks, the files for ParaView.
 
-struct stat status_of(const std::string& path) {
-  struct stat status {};
-  EXPECT_EQ(::stat(path.c_str(), &status), 0);
-  return status;
-}
-
 // Blocks of sparse files, which a truncation creates, are allocated too.
 TEST(ReserveSpace, TheBlocksAreTheFiles) {
   for (const std::int64_t length : {0, 200000}) {
@@ -253,7 +247,8 @@ TEST(ReserveSpace, TheBlocksAreTheFiles) {
     ASSERT_EQ(::truncate(path.c_str(), length), 0);
     if (reserve_space(path, 100000) != Reserved::on_disk)
       GTEST_SKIP() << "the temporary folder cannot reserve";
-    const struct stat status = status_of(path);
+    struct stat status {};
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
     EXPECT_EQ(status.st_size, std::max<std::int64_t>(length, 100000));
     EXPECT_GE(status.st_blocks * 512, status.st_size);
   }

@@ -234,12 +234,6 @@ TEST(History, LinesHoldShortestDigitsThatReadBack) {
   EXPECT_EQ(history_line({1, 0, std::nan(""), INFINITY, 0}), "1,0,nan,inf,0.000000\n");
 }
 
-struct History : LineFile {
-  History(const std::filesystem::path& path, Console& console, std::optional<std::int64_t> resumed = {})
-      : LineFile(path, console, history_head(), "its history", resumed) {}
-  void add(const HistoryLine& line) { LineFile::add(history_line(line)); }
-};
-
 // faults/test_restart.py tests a history that is missing.
 TEST(History, BeginsWhereThereIsNoneToGoOnWith) {
   const test::TemporaryFolder folder;
@@ -248,7 +242,7 @@ TEST(History, BeginsWhereThereIsNoneToGoOnWith) {
   for (const auto& [others, kept_in] : {std::pair{"sweep,other\n1,2\n", "history.csv.aside"},
                                         {"sweep,another\n3,4\n", "history.csv.2.aside"}}) {
     test::write_file(path, others);
-    { History history(path, console, 10); }
+    { const LineFile history(path, console, history_head(), "its history", 10); }
     EXPECT_EQ(read_file(path), history_head());
     EXPECT_EQ(read_file(folder / kept_in), others);
   }
@@ -260,8 +254,8 @@ TEST(History, LossIsOneWarning) {
   for (const auto& [path, why] : {std::pair{"/nowhere/history.csv", "No such file or directory"},
                                   {"/dev/full", "No space left on device"}}) {
     Console console(0);
-    History history(path, console);
-    for (int sweep = 0; sweep < 5000; ++sweep) history.add({sweep, 0, 1, 1, 0});
+    LineFile history(path, console, history_head(), "its history", {});
+    for (int sweep = 0; sweep < 5000; ++sweep) history.add(history_line({sweep, 0, 1, 1, 0}));
     history.finish();
     EXPECT_EQ(console.warnings(),
               std::vector{fmt::format("'{}' cannot be written ({}); the run continues without its history",
