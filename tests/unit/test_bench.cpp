@@ -154,10 +154,10 @@ TEST(BenchQuantiles, AreThoseOfTheSortedValuesAndBetweenThem) {
 }
 
 // Three samples of `seconds`, for a thousand points of 16 bytes each, with copies at 20 MB/s.
-BenchEntry entry(const char* kernel, Precision precision, double seconds) {
+BenchEntry entry(const char* kernel, double seconds) {
   return {.kernel = kernel,
           .tile = "-",
-          .precision = precision,
+          .precision = Precision::fp64,
           .cells = {10, 10, 10},
           .verdict = BenchVerdict::right,
           .samples = {.seconds = {seconds, seconds, seconds}, .copy_bytes_per_s = {20e6, 20e6, 20e6}},
@@ -165,9 +165,7 @@ BenchEntry entry(const char* kernel, Precision precision, double seconds) {
           .bytes = 16000};
 }
 
-std::vector<BenchEntry> two_kernels() {
-  return {entry("slow", Precision::fp64, 4e-3), entry("fast", Precision::fp64, 1e-3)};
-}
+std::vector<BenchEntry> two_kernels() { return {entry("slow", 4e-3), entry("fast", 1e-3)}; }
 
 BenchRecord record(const std::vector<BenchEntry>& ladder) {
   BenchRecord r;
@@ -179,7 +177,7 @@ BenchRecord record(const std::vector<BenchEntry>& ladder) {
 }
 
 BenchEntry difference(std::vector<double> added) {
-  BenchEntry e = entry("fused", Precision::fp64, 0);
+  BenchEntry e = entry("fused", 0);
   e.samples.seconds = std::move(added);
   e.samples.base_seconds = {5e-3, 6e-3, 7e-3};
   e.samples.copy_bytes_per_s = {10e6, 20e6, 60e6};
@@ -212,7 +210,7 @@ TEST(BenchFigures, FollowFromTheSamples) {
 }
 
 TEST(BenchFigures, ADifferenceBelowItsNoiseHasASpreadAndNoRate) {
-  const BenchRecord r = record({difference({-3e-3, -1e-3, 1e-3}), entry("tree", Precision::fp64, 4e-3)});
+  const BenchRecord r = record({difference({-3e-3, -1e-3, 1e-3}), entry("tree", 4e-3)});
   EXPECT_DOUBLE_EQ(r.entries[1].at("speedup").get<double>(), 1);  // the lowest kernel that has a rate
   const json j = json::parse(to_json(r));
   EXPECT_DOUBLE_EQ(j["entries"][0]["spread_percent"].get<double>(), 320);
@@ -248,7 +246,7 @@ TEST(BenchTable, HasColumnsForWhatItsEntriesHave) {
   ladder[0].verdict = BenchVerdict::wrong;
   ladder[0].note = "cell (0, 0, 0) is 1 and should be 2";
   ladder[1].note = "not in this build";
-  ladder.push_back(entry("slow", Precision::fp64, 2e-3));
+  ladder.push_back(entry("slow", 2e-3));
   ladder[2].time_block = 4;
   ladder[2].points = 4000;
   for (const char* part : {"WRONG: cell (0, 0, 0) is 1 and should be 2\n", "skipped: not in this build\n",

@@ -1,5 +1,4 @@
 // Owners of run directories, the files of a run in them, and how files are written.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
@@ -10,10 +9,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <future>
 #include <sstream>
 #include <stdexcept>
@@ -136,9 +135,7 @@ class RunLockTest : public testing::Test {
   // Writes a lock that was last touched `seconds` ago.
   void leave(const std::string& text, int seconds = 0) const {
     test::write_file(file(), text);
-    timespec times[2]{};
-    times[0].tv_sec = times[1].tv_sec = std::time(nullptr) - seconds;
-    utimensat(AT_FDCWD, file().c_str(), times, 0);
+    fs::last_write_time(file(), fs::file_time_type::clock::now() - std::chrono::seconds(seconds));
   }
   // Takes the lock; returns its warning, or "refused: " and the message.
   std::string take(Force force = Force::no) const {
