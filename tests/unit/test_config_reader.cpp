@@ -20,13 +20,7 @@
 namespace isotherm {
 namespace {
 
-using deck_text::base;
-using deck_text::expect_good;
-using deck_text::expect_problem;
-using deck_text::parse;
-using deck_text::problems;
-using deck_text::replaced;
-using deck_text::with_boundary;
+using namespace deck_text;
 
 std::string with_cells(const std::string& cells) { return replaced(base, "[8, 9, 10]", cells); }
 

@@ -185,17 +185,14 @@ TEST(DecompositionErrors, NameTheAxisAndWhatFits) {
 }
 
 TEST(DecompositionErrors, BlocksThinnerThanTheHalo) {
-  const std::string y = "subdomains along y are thinner than the halo",
-                    z = "subdomains along z are thinner than the halo";
-  expect_start(
-      error_of({8, 5, 8}, {1, 4, 1}, {}, 2),
-      y + " (5 cells over 4 ranks leave 1 cell per subdomain, the halo is 2 cells wide); use at most 2 ranks "
-          "along y, at least 8 cells along y, or a halo of at most 1 cell");
+  expect_start(error_of({8, 5, 8}, {1, 4, 1}, {}, 2),
+               "subdomains along y are thinner than the halo (5 cells over 4 ranks leave 1 cell per "
+               "subdomain, the halo is 2 cells wide); use at most 2 ranks along y, at least 8 cells along y, "
+               "or a halo of at most 1 cell");
   // A periodic axis of one part is its own neighbour, so the message must not suggest fewer ranks.
   const std::string alone =
-      z +
-      " (3 cells over 1 rank leave 3 cells per subdomain, the halo is 4 cells wide); use at "
-      "least 4 cells along z, or a halo of at most 3 cells";
+      "subdomains along z are thinner than the halo (3 cells over 1 rank leave 3 cells per subdomain, the "
+      "halo is 4 cells wide); use at least 4 cells along z, or a halo of at most 3 cells";
   expect_start(error_of({8, 8, 3}, {1, 1, 1}, {false, false, true}, 4), alone);
   expect_start(deck_error([] { chosen(Backend::host, 8, {8, 8, 3}, 1, {false, false, true}, 4); }), alone);
   // The limit on the halo is that of all axes, not only of the one in the message.

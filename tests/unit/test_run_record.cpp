@@ -226,8 +226,6 @@ TEST(Report, BannerOfASteadyRunOnGpus) {
   expect_says(banner(r), "               15 u15: rank 15 on a\n               24 more in run.json\n");
 }
 
-using test::read_file;
-
 TEST(History, LinesHoldShortestDigitsThatReadBack) {
   EXPECT_EQ(history_head(), "sweep,time_s,residual,relative_residual,wall_s\n");
   EXPECT_EQ(history_line({100, 0.1, 1.0 / 3.0, 1e-7, 0.25}), "100,0.1,0.3333333333333333,1e-07,0.250000\n");
@@ -243,8 +241,8 @@ TEST(History, BeginsWhereThereIsNoneToGoOnWith) {
                                         {"sweep,another\n3,4\n", "history.csv.2.aside"}}) {
     test::write_file(path, others);
     { const LineFile history(path, console, history_head(), "its history", 10); }
-    EXPECT_EQ(read_file(path), history_head());
-    EXPECT_EQ(read_file(folder / kept_in), others);
+    EXPECT_EQ(test::read_file(path), history_head());
+    EXPECT_EQ(test::read_file(folder / kept_in), others);
   }
   ASSERT_EQ(console.warnings().size(), 2u);
   expect_says(console.warnings()[1], "wrote other columns; its lines are in 'history.csv.2.aside'");
