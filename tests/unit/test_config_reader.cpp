@@ -245,7 +245,8 @@ TEST(ConfigCrossChecks, Diagnostics) {
       {with_range("[300, 300]"), "54: output.histogram.range: 300 is not below 300"},
       {with_range("[300, 300.0000000001]"), "54: output.histogram.range: 8 bins from"},
       {with_range("300"),
-       "54: output.histogram.range: one value stands where two are wanted; write [low, high]"},
+       "54: output.histogram.range: one value stands where two are wanted; write [low, high], "
+       "numbers from -1e12 to 1e12 K, or auto"},
   });
 }
 
@@ -351,7 +352,7 @@ TEST(Parts, WrongKeysAreToldApart) {
        "55: output.probes.points.1: a probe before it is called 'p1' too; give one another name"},
       {"probes: {points: [0.5]}", "28: output.probes.points.0.at: one value stands where three"},
       {"probes: {every_steps: 3}",
-       "19: output.probes.every_steps: says nothing without points; add points: ["},
+       "19: output.probes.every_steps: says nothing without points; add points: [[0.05, "},
   });
 }
 
