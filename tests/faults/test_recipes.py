@@ -11,9 +11,8 @@ import runpy
 import shutil
 import subprocess
 import sys
-import types
-from collections import namedtuple
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 import pytest
@@ -31,86 +30,65 @@ REFRAME = PACKAGING / "reframe" / "isotherm.py"
 SPACK = PACKAGING / "spack" / "spack_repo" / "isotherm" / "packages" / "isotherm" / "package.py"
 APPTAINER = PACKAGING / "apptainer" / "isotherm.def"
 
-Call = namedtuple("Call", "words options")
+FIGURES_OF_MERIT = ["cell_updates", "copy_bandwidth_share", "effective_bandwidth", "halo_fraction", "halo_hidden",
+                    "time_per_step", "write_bandwidth", "write_hidden"]
 
 
-class Recorder:
-    """Functions by name, each of which records its calls. Calls within `with when(...)` and similar blocks get those options."""
-
-    def __init__(self):
-        self.calls, self._around = {}, {}
-
-    def directives(self, names):
-        def directive(name):
-            return lambda *words, **options: self.calls.setdefault(name, []).append(Call(words, {**self._around, **options}))
-        return {name: directive(name) for name in names.split()}
-
-    @contextlib.contextmanager
-    def within(self, *words, **options):
-        """`when` with a condition alone, `default_args` with options."""
-        before, self._around = self._around, {**self._around, **options, **({"when": words[0]} if words else {})}
-        yield
-        self._around = before
-
-    def named(self, name):
-        return self.calls.get(name, [])
+def directives(names):
+    """Functions by name, which record their calls."""
+    return {name: mock.MagicMock() for name in names.split()}
 
 
-def module(name, **contents):
-    made = types.ModuleType(name)
-    vars(made).update(contents)
-    return made
-
-
-def run_recipe(path, *modules):
+def run_recipe(path, modules):
     """The names defined by a recipe, executed with these modules in place of its tool's."""
-    with mock.patch.dict(sys.modules, {each.__name__: each for each in modules}):
+    with mock.patch.dict(sys.modules, modules):
         return runpy.run_path(str(path))
 
 
 def ramble_application():
-    """The declarations of application.py, and its class."""
-    recorder = Recorder()
-    directives = recorder.directives("tags software_spec required_package executable workload workload_variable figure_of_merit "
-                                     "success_criteria")
-    appkit = module("ramble.appkit", ExecutableApplication=object, when=recorder.within, OUTPUT_CAPTURE=mock.MagicMock(), **directives)
-    found = run_recipe(RAMBLE / "applications" / "isotherm" / "application.py", module("ramble"), appkit)
-    return recorder, found["Isotherm"]
+    """The calls of application.py by directive, and its class."""
+    recorded = directives("tags software_spec required_package executable workload workload_variable "
+                          "figure_of_merit success_criteria when")
+    appkit = SimpleNamespace(ExecutableApplication=object, OUTPUT_CAPTURE=mock.MagicMock(), **recorded)
+    found = run_recipe(RAMBLE / "applications" / "isotherm" / "application.py", {"ramble.appkit": appkit})
+    return {name: directive.call_args_list for name, directive in recorded.items()}, found["Isotherm"]
 
 
 def spack_package(**functions):
-    """The declarations of package.py, and its class, whose methods can call `functions`."""
-    recorder = Recorder()
-    package = module("spack.package", default_args=recorder.within, when=recorder.within, **functions,
-                     **recorder.directives("license version variant depends_on conflicts"))
-    cmake = module("spack_repo.builtin.build_systems.cmake", CMakeBuilder=functions.get("builder", mock.MagicMock()),
-                   CMakePackage=type("CMakePackage", (), {}))
-    cuda = module("spack_repo.builtin.build_systems.cuda", CudaPackage=type("CudaPackage", (), {}))
-    parents = map(module, ("spack", "spack_repo", "spack_repo.builtin", "spack_repo.builtin.build_systems"))
-    return recorder, run_recipe(SPACK, *parents, package, cmake, cuda)["Isotherm"]
+    """The dependencies of package.py with their options, and its class, whose methods can call `functions`."""
+    needed, defaults = [], {}
+
+    @contextlib.contextmanager
+    def default_args(**options):
+        defaults.update(options)
+        yield
+        defaults.clear()
+
+    def depends_on(spec, **options):
+        needed.append((spec, {**defaults, **options}))
+
+    package = SimpleNamespace(depends_on=depends_on, default_args=default_args, **functions,
+                              **directives("license version variant conflicts when"))
+    cmake = SimpleNamespace(CMakeBuilder=functions.get("builder"), CMakePackage=type("CMakePackage", (), {}))
+    cuda = SimpleNamespace(CudaPackage=type("CudaPackage", (), {}))
+    found = run_recipe(SPACK, {"spack.package": package, "spack_repo.builtin.build_systems.cmake": cmake,
+                               "spack_repo.builtin.build_systems.cuda": cuda})
+    return needed, found["Isotherm"]
 
 
 def reframe_test():
     """The names of isotherm.py for ReFrame."""
-    def decorator(*_, **__):
+    def decorator(*_):
         return lambda function: function
 
-    builtins = module("reframe.core.builtins", parameter=list, variable=lambda *_, **options: options.get("value"),
-                      run_after=decorator, run_before=decorator, sanity_function=lambda function: function)
-    reframe = module("reframe", simple_test=lambda test: test, RunOnlyRegressionTest=object)
-    sanity, typecheck = module("reframe.utility.sanity"), module("reframe.utility.typecheck", List=mock.MagicMock())
-    utility = module("reframe.utility", sanity=sanity, typecheck=typecheck)
-    reframe.utility, reframe.core = utility, module("reframe.core", builtins=builtins)
-    return run_recipe(REFRAME, reframe, utility, sanity, typecheck, reframe.core, builtins)
+    builtins = SimpleNamespace(parameter=list, variable=lambda *_, **options: options.get("value"),
+                               run_after=decorator, run_before=decorator, sanity_function=lambda function: function)
+    reframe = mock.MagicMock(simple_test=lambda test: test, RunOnlyRegressionTest=object)
+    return run_recipe(REFRAME, {"reframe": reframe, "reframe.utility.sanity": reframe,
+                                "reframe.utility.typecheck": reframe, "reframe.core.builtins": builtins})
 
 
-class Figure(namedtuple("Figure", "pattern unit by_line", defaults=[False])):
-    """A pattern with one group, the value; `by_line`: matched at the start of lines, otherwise searched in the whole text."""
-
-    def values(self, text):
-        if self.by_line:
-            return [match[1] for match in map(re.compile(self.pattern).match, text.splitlines()) if match]
-        return re.findall(self.pattern, text, re.MULTILINE)
+# Patterns with one group, the value, and units.
 
 
 def jube_figures():
@@ -121,18 +99,19 @@ def jube_figures():
             text = pattern["_"]
             for word, meaning in own.items():
                 text = text.replace(word, meaning)
-            figures[pattern["name"]] = Figure(text, pattern.get("unit", ""))
+            figures[pattern["name"]] = text, pattern.get("unit", "")
     return figures
 
 
 def ramble_figures():
-    return {call.words[0]: Figure(call.options["fom_regex"], call.options.get("units", ""), by_line=True)
-            for call in ramble_application()[0].named("figure_of_merit")}
+    """Ramble matches at the start of lines."""
+    return {call.args[0]: (f"^(?:{call.kwargs['fom_regex']})", call.kwargs.get("units", ""))
+            for call in ramble_application()[0]["figure_of_merit"]}
 
 
 def reframe_figures():
     found = reframe_test()
-    return {name: Figure(found["figure_pattern"](name), unit) for name, unit in found["FIGURES"].items()}
+    return {name: (found["figure_pattern"](name), unit) for name, unit in found["FIGURES"].items()}
 
 
 FIGURES = {"JUBE": jube_figures, "Ramble": ramble_figures, "ReFrame": reframe_figures}
@@ -151,15 +130,15 @@ def run(tmp_path_factory):
 def test_patterns_find_the_figures_of_a_run_and_no_others(run, tool):
     text, written = run
     printed = {name: ([value], unit) for name, value, unit in re.findall(r"^FOM (\w+): (\S+) (\S+)$", text, re.MULTILINE)}
-    assert sorted(printed) == ["cell_updates", "copy_bandwidth_share", "effective_bandwidth", "halo_fraction", "halo_hidden",
-                               "time_per_step", "write_bandwidth", "write_hidden"]
+    assert sorted(printed) == FIGURES_OF_MERIT
     figures = FIGURES[tool]()
-    found = {name: (figure.values(text), figure.unit) for name, figure in figures.items()}
+    found = {name: (re.findall(pattern, text, re.MULTILINE), unit)
+             for name, (pattern, unit) in figures.items()}
     assert {name: found[name] for name in printed} == printed
     several = {name for name, (values, _) in found.items() if len(values) != 1}
     assert several <= ({"swept_by"} if tool == "Ramble" else set())  # printed again after autotuning: Ramble takes the last one
     for theirs, other in (("cell_updates", "points"), ("GLUP/s", "MLUP/s")):
-        assert figures["cell_updates"].values(text.replace(theirs, other)) == []
+        assert re.findall(figures["cell_updates"][0], text.replace(theirs, other), re.MULTILINE) == []
     if tool != "ReFrame":
         facts = {name: found[name][0][-1] for name in ("fingerprint", "process_grid", "swept_by")}
         assert facts["fingerprint"] == written["fingerprint"]
@@ -177,8 +156,8 @@ def test_facts_that_reframe_wants(run):
 def test_decks_that_recipes_name_exist():
     jube = JUBE.read_text(encoding="utf-8")
     named = set(re.findall(r"\w+\.yaml(?=\})", jube)) | {f"{deck}.yaml" for deck in reframe_test()["Isotherm"].deck}
-    for call in ramble_application()[0].named("workload_variable"):
-        named |= set(re.findall(r"\w+\.yaml", call.options["description"] + call.options["default"]))
+    for call in ramble_application()[0]["workload_variable"]:
+        named |= set(re.findall(r"\w+\.yaml", call.kwargs["description"] + call.kwargs["default"]))
     assert len(named) == 6 and all((SCALING / name).is_file() for name in named), named
 
 
@@ -205,19 +184,19 @@ def installed(tmp_path):
 def test_the_script_of_a_ramble_experiment(installed, workload, deck, cells):
     """The commands and variables that the application declares run as one script."""
     folder, environment = installed
-    recorder, application = ramble_application()
-    variables = {call.words[0]: call.options["default"] for call in recorder.named("workload_variable")
-                 if workload in call.options["workloads"]}
+    calls, application = ramble_application()
+    variables = {call.args[0]: call.kwargs["default"] for call in calls["workload_variable"]
+                 if workload in call.kwargs["workloads"]}
     variables |= {"deck": deck, "n_ranks": 2, "experiment_run_dir": folder, "isotherm_path": folder}
-    commands = {call.words[0]: (call.words[1], call.options["use_mpi"]) for call in recorder.named("executable")}
-    workloads = {call.words[0]: call.options["executables"] for call in recorder.named("workload")}
+    commands = {call.args[0]: (call.args[1], call.kwargs["use_mpi"]) for call in calls["executable"]}
+    workloads = {call.args[0]: call.kwargs["executables"] for call in calls["workload"]}
     script = "\n".join((" ".join(command(ranks=2)[:-1]) + " ") * use_mpi + expand(text, variables)
                        for text, use_mpi in map(commands.get, workloads[workload]))
     for _ in range(2):  # again in the same folder, as after `ramble on`
         done = finished(["bash", "-c", script], 0, cwd=folder, env=environment)
     assert record(folder / "run")["grid"]["cells"] == cells
-    success, = recorder.named("success_criteria")
-    assert any(re.match(success.options["match"], line) for line in done.stdout.splitlines())
+    success, = calls["success_criteria"]
+    assert any(re.match(success.kwargs["match"], line) for line in done.stdout.splitlines())
     workspace = yaml.safe_load((RAMBLE / "scaling.yaml").read_text(encoding="utf-8"))["ramble"]["applications"]
     assert list(workspace) == [application.name] == ["isotherm"] and set(workspace["isotherm"]["workloads"]) == set(workloads)
 
@@ -233,25 +212,24 @@ def test_spack_depends_on_what_cmake_and_postprocess_need():
     text = re.sub(r"^function.*?^endfunction\(\)$", "", text, flags=re.MULTILINE | re.DOTALL)
     names = set(re.findall(r"^ *(?:isotherm_require|find_package)\((\S+)", text, re.MULTILINE))
     names |= set(re.findall(r"find_path\((XXHASH)_INCLUDE_DIR", text))
-    recorder, package = spack_package()
+    needed, package = spack_package()
     assert package.git == TOP.as_uri()
-    wanted = recorder.named("depends_on")
-    linked = {re.split(r"[@+~]", call.words[0])[0]: call.words[0] for call in wanted if "type" not in call.options}
+    linked = {re.split(r"[@+~]", spec)[0]: spec for spec, options in needed if "type" not in options}
     assert set(linked) == {SPACK_NAMES.get(name, name.lower()) for name in names - {"OpenMP"}}
     assert linked["cuda"] == f"cuda@{re.search(r'oldest_cuda ([0-9.]+)', text)[1]}:"
     assert linked["nccl"] == f"nccl@{re.search(r'NCCL ([0-9.]+)', text)[1]}:"
-    cmake, = [call.words[0] for call in wanted if call.words[0].startswith("cmake")]
+    cmake, = [spec for spec, _ in needed if spec.startswith("cmake")]
     assert cmake == f"cmake@{re.search(r'VERSION ([0-9.]+)', (TOP / 'CMakeLists.txt').read_text())[1]}:"
     python = re.search(r"^dependencies = (.*)$", (TOP / "postprocess" / "pyproject.toml").read_text(), re.MULTILINE)[1]
     python = {f"py-{each.replace('>=', '@')}{':' * ('>' in each)}" for each in re.findall(r'"([^"]+)"', python)}
-    assert {call.words[0] for call in wanted if call.options.get("type") == "run"} == python | {"python@3.9:"}
+    assert {spec for spec, options in needed if options.get("type") == "run"} == python | {"python@3.9:"}
 
 
 @pytest.mark.parametrize("variants", [(), ("+cuda", "+nccl")])
 def test_spack_sets_options_that_cmake_has(variants):
-    builder = types.SimpleNamespace(define_cuda_architectures=lambda _: "CMAKE_CUDA_ARCHITECTURES")
+    builder = SimpleNamespace(define_cuda_architectures=lambda _: "CMAKE_CUDA_ARCHITECTURES")
     self = spack_package(builder=builder)[1]()
-    self.spec, self.run_tests = types.SimpleNamespace(satisfies=lambda text: text in variants), True
+    self.spec, self.run_tests = SimpleNamespace(satisfies=lambda text: text in variants), True
     self.define = lambda name, value: (name, value)
     self.define_from_variant = lambda name, variant: (name, f"+{variant}" in variants)
     given = dict(each for each in self.cmake_args() if not isinstance(each, str))
@@ -352,18 +330,10 @@ def series(folder, *tags, recipe=JUBE):
 
 
 def expect_the_figures_of(row, written):
-    performance, halo = written["performance"], written["halo"]
-    for name, value in [
-        ("cell_updates", performance["points_per_s"] / 1e9),
-        ("effective_bandwidth", performance["effective_bandwidth_bytes_per_s"] / 1e9),
-        ("copy_bandwidth_share", performance["copy_bandwidth_share_percent"]),
-        ("time_per_step", 1e3 * performance["step_s"]),
-        ("halo_fraction", performance["halo_fraction_percent"]),
-        ("halo_hidden", halo["hidden_percent"]),
-        ("write_bandwidth", None),
-        ("write_hidden", None),
-    ]:
-        assert row[name] == "" if value is None else float(row[name]) == pytest.approx(value, rel=6e-3), name  # three digits
+    """unit/test_run_record.cpp tests which figures of merit a run has."""
+    found = {name: float(row[name]) for name in FIGURES_OF_MERIT if row[name]}
+    values = {name: figure["value"] for name, figure in written["figures_of_merit"].items()}
+    assert found == pytest.approx(values, rel=6e-3)  # three digits
     assert row["process_grid"] == " x ".join(map(str, written["decomposition"]["process_grid"]))
     assert row["swept_by"].split()[0] == written["method"]["kernel"]
     assert (row["fingerprint"], row["verdict"]) == (written["fingerprint"], written["result"])
