@@ -245,22 +245,17 @@ def test_spack_finds_what_is_installed(tmp_path):
     assert all((tmp_path / name).is_dir() for name in package.sanity_check_is_dir)
 
 
-class Prefix(str):
-    """A path with paths below it as attributes."""
-
-    def __getattr__(self, name):
-        return Prefix(f"{self}/{name}")
-
-
 def test_the_smoke_test_of_spack(installed):
     folder, _ = installed
 
     def which(path):
-        assert path == f"{folder}/bin/isotherm"
+        assert path == folder / "bin" / "isotherm"
         return lambda *words, **_: isotherm(*words, cwd=folder).stdout
 
-    self = spack_package(which=which, join_path=lambda *parts: "/".join(parts))[1]()
-    self.prefix = Prefix(folder)
+    self = spack_package(which=which, join_path=os.path.join)[1]()
+    inputs = folder / "share" / "isotherm" / "inputs"
+    self.prefix = SimpleNamespace(bin=SimpleNamespace(isotherm=folder / "bin" / "isotherm"),
+                                  share=SimpleNamespace(isotherm=SimpleNamespace(inputs=inputs)))
     self.test_verification()
 
 

@@ -1,7 +1,6 @@
 """A real browser without a window: Chromium, controlled by the DevTools protocol over a pair of pipes."""
 
 import base64
-import fcntl
 import json
 import os
 import select
@@ -18,7 +17,7 @@ PATIENCE = 900  # s; for a busy machine
 
 
 class Browser:
-    """`with Browser(folder) as browser`: one tab, its profile in `folder`. `events` holds all events received."""
+    """`with Browser(folder) as browser`: one tab, all its files in `folder`. `events` holds all events received."""
 
     def __init__(self, folder):
         self._folder = folder
@@ -27,15 +26,15 @@ class Browser:
         self.events = []
 
     def __enter__(self):
-        # Chromium reads from 3 and writes to 4; pipe ends with higher numbers can be redirected there in any order.
-        pairs = [os.pipe(), os.pipe()]
-        (its_in, self._out), (self._in, its_out) = ([clear_of_low_numbers(end) for end in pair] for pair in pairs)
+        # Chromium reads from 3 and writes to 4.
+        to, back = self._folder / "to", self._folder / "back"
+        os.mkfifo(to)
+        os.mkfifo(back)
         self._process = subprocess.Popen(
-            ["bash", "-c", f'exec "$@" 3<&{its_in} 4>&{its_out}', "chromium", CHROMIUM, *OPTIONS,
-             f"--user-data-dir={self._folder}", "about:blank"],
-            pass_fds=(its_in, its_out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-        os.close(its_in)
-        os.close(its_out)
+            ["bash", "-c", f'exec "$@" 3<"{to}" 4>"{back}"', "chromium", CHROMIUM, *OPTIONS,
+             f"--user-data-dir={self._folder / 'profile'}", "about:blank"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        self._out, self._in = os.open(to, os.O_WRONLY), os.open(back, os.O_RDONLY)
         self._session = None
         page = next(target for target in self.ask("Target.getTargets")["targetInfos"] if target["type"] == "page")
         self._session = self.ask("Target.attachToTarget", targetId=page["targetId"], flatten=True)["sessionId"]
@@ -107,24 +106,14 @@ class Browser:
 
     def complaints(self):
         """Errors and warnings of the console and the log, exceptions, and failed loads."""
-        found = []
-        for event in self.events:
-            method, params = event["method"], event["params"]
-            if method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
-                found.append(params["entry"]["text"])
-            elif method in ("Runtime.exceptionThrown", "Network.loadingFailed"):
-                found.append(json.dumps(params))
-            elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
-                found.append(json.dumps(params["args"]))
-        return found
+        bad = ("error", "warning", "assert")
+        return [event for event in self.events
+                if event["method"] in ("Runtime.exceptionThrown", "Network.loadingFailed")
+                or event["method"] == "Log.entryAdded" and event["params"]["entry"]["level"] in bad
+                or event["method"] == "Runtime.consoleAPICalled" and event["params"]["type"] in bad]
 
     def requested(self):
         """Addresses that the page requested, without data URLs."""
-        urls = [event["params"]["request"]["url"] for event in self.events if event["method"] == "Network.requestWillBeSent"]
+        urls = [event["params"]["request"]["url"] for event in self.events
+                if event["method"] == "Network.requestWillBeSent"]
         return [url for url in urls if not url.startswith("data:")]
-
-
-def clear_of_low_numbers(end):
-    moved = fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10)
-    os.close(end)
-    return moved
