@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from program import BASE_DECK, GATHERED, command, expect_rejected, finished, isotherm, measured, ran, write_deck
+from program import GATHERED, command, expect_rejected, finished, isotherm, measured, ran, write_deck
 
 BLIND = {"CUDA_VISIBLE_DEVICES": ""}
 CUDA = "parallel.device=cuda"
@@ -124,12 +124,6 @@ def test_a_job_that_is_there_is_not_planned_but_asked(folder):
     check(folder, CUDA, "--ranks", 4, ranks=2)
     ran("run", "deck.yaml", CUDA, cwd=folder, **BLIND, code=69)
     assert os.listdir(folder) == ["deck.yaml"]
-
-
-def test_cases_of_a_study_are_planned_for_too(folder):
-    write_deck(folder, BASE_DECK + "study: {matrix: {parallel.device: [cpu, cuda]}}\n")
-    lines = check(folder).stdout.splitlines()
-    assert [line.split()[0] for line in lines[2:]] == ["device-cpu", "device-cuda"]
 
 
 def test_many_ranks_are_a_summary(folder):

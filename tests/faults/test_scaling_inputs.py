@@ -70,14 +70,11 @@ class Job:
         assert self.lines[at].endswith("# edited") or "# EDIT" in self.lines[at]
         self.lines[at] = f"{start}{value}  # edited"
 
-    def series(self, *lines):
-        at = [i for i, line in enumerate(self.lines) if re.match("series (strong|weak) ", line)]
-        assert at and all("# EDIT" in self.lines[i] for i in at)
-        self.lines[at[0]:at[-1] + 1] = lines
-
     def run(self, *series, before_srun="", code=0):
         """Runs these series; returns the finished process."""
-        self.series(*series)
+        at = [i for i, line in enumerate(self.lines) if re.match("series (strong|weak) ", line)]
+        assert at and all("# EDIT" in self.lines[i] for i in at)
+        self.lines[at[0]:at[-1] + 1] = series
         programs, job = self.folder / "bin", self.folder / "job.sh"
         programs.mkdir()
         write_script(programs / "srun", SRUN.format(calls=self.calls, before=before_srun, mpiexec=MPIEXEC))
@@ -91,12 +88,6 @@ class Job:
 @pytest.fixture(params=SCRIPTS, ids=lambda path: path.stem)
 def job(request, tmp_path):
     return Job(tmp_path, request.param)
-
-
-@pytest.fixture
-def one_job(tmp_path):
-    """A job of one script, for tests that apply to both."""
-    return Job(tmp_path, FOLDER / "slurm_several_nodes.sh")
 
 
 def test_what_a_site_must_say_is_marked(job):
@@ -132,22 +123,23 @@ def table(text):
     return re.findall(r"^ +(\d+) +\d+ x \d+ x \d+ +(\d+) +\S+ +\S+ +([\d.]+) % ", text, re.MULTILINE)
 
 
-def test_repeats_have_folders_of_their_own_and_nodes_are_filled_before_the_next(one_job):
-    one_job.edit("repeats=", "2")
-    one_job.edit("gpus=", "2")
-    done = one_job.run("series strong strong_cpu 2,3")
-    assert sorted(path.parent.name for path in one_job.results.rglob("run.json")) == [
+def test_repeats_have_folders_of_their_own_and_nodes_are_filled_before_the_next(tmp_path):
+    job = Job(tmp_path, FOLDER / "slurm_several_nodes.sh")
+    job.edit("repeats=", "2")
+    job.edit("gpus=", "2")
+    done = job.run("series strong strong_cpu 2,3")
+    assert sorted(path.parent.name for path in job.results.rglob("run.json")) == [
         f"ranks-{ranks}_run-{repeat}" for ranks in (2, 3) for repeat in (1, 2)]
     assert [line[:2] for line in table(done.stdout)] == [("2", "2"), ("3", "2")] and table(done.stdout)[0][2] == "100.0"
-    calls = {re.match(r"(--nodes=\d+) .*(--ntasks=\d+) ", call).groups() for call in one_job.calls.read_text().splitlines()}
+    calls = {re.match(r"(--nodes=\d+) .*(--ntasks=\d+) ", call).groups() for call in job.calls.read_text().splitlines()}
     assert calls == {("--nodes=1", "--ntasks=2"), ("--nodes=2", "--ntasks=3")}
 
 
-def test_a_run_that_fails_is_named_and_the_others_go_on(one_job):
-    done = one_job.run("series strong strong_cpu 1,2", before_srun='[[ $ranks == 1 ]] && exit 69', code=1)
+def test_a_run_that_fails_is_named_and_the_others_go_on(job):
+    done = job.run("series strong strong_cpu 1,2", before_srun='[[ $ranks == 1 ]] && exit 69', code=1)
     assert done.stderr.startswith("1 of 2 cases failed ") and done.stderr.endswith("\nfailed: strong_cpu\n")
     assert "strong scaling, compared with none (ranks-1: failed)\n" in done.stdout
-    assert one_job.record("strong_cpu/ranks-2")["result"] == "DONE"
+    assert job.record("strong_cpu/ranks-2")["result"] == "DONE"
 
 
 def test_without_slurm_by_the_launcher_of_mpi(job):
