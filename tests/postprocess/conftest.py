@@ -37,17 +37,17 @@ def close_figures():
 
 @pytest.fixture
 def refused(capsys):
-    """Exit code and message of a command that must fail: one line, on stderr."""
+    """Calls a command that must fail with this exit code and one line on stderr, which has this text."""
     from isotherm_tools.__main__ import main  # not in tests that check which modules are loaded
 
-    def run(*arguments):
+    def call(code, text, *arguments):
         capsys.readouterr()
-        code = main([str(argument) for argument in arguments])
+        found = main([str(argument) for argument in arguments])
         out, err = capsys.readouterr()
-        assert out == "" and err.startswith(f"isotherm {arguments[0]}: ") and err.count("\n") == 1
-        return code, err.removeprefix(f"isotherm {arguments[0]}: ").rstrip("\n")
+        assert (found, out, err.count("\n")) == (code, "", 1), err
+        assert err.startswith(f"isotherm {arguments[0]}: ") and text in err, err
 
-    return run
+    return call
 
 
 @pytest.fixture(scope="session")

@@ -13,24 +13,8 @@ from isotherm_tools import figures, pictures
 from isotherm_tools.__main__ import main
 from isotherm_tools.run import Run
 from PIL import Image, ImageSequence
-from program import finished_run, write_script
+from program import write_script
 from runs import write_snapshot
-
-DECK = """
-grid: {cells: [20, 10, 4], spacing: 1e-3}
-material: {conductivity: 20, density: 8000, heat_capacity: 500}
-boundaries: {x_min: {kind: temperature, value: 400}}
-initial: [{shape: constant, value: 300}]
-problem: {kind: transient, steps: 60}
-solver: {kernel: reference, reduction: reference, halo_width: 1}
-output: {every_steps: 10, slices: [{axis: y, cell: 2, every_steps: 30}]}
-"""
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return finished_run(tmp_path_factory.mktemp("film"), DECK, "bar")
-
 
 def brightness(path):
     """The brightness of each frame at its centre, where the field is."""
@@ -40,27 +24,31 @@ def brightness(path):
     return [frame[rows // 4:3 * rows // 4, columns // 8:columns // 2].mean() for frame in frames]
 
 
-def test_a_frame_a_time_gets_brighter_as_the_bar_gets_hotter(run, tmp_path, capsys):
-    out = tmp_path / "film.gif"
+def test_a_frame_a_time_gets_brighter_as_the_field_gets_hotter(tmp_path, capsys):
+    run, out = tmp_path / "run", tmp_path / "film.gif"
+    run.mkdir()
+    for sweep in range(7):
+        write_snapshot(run, np.full((4, 10, 20), 300.0 + sweep), sweep, float(sweep))
     assert main(["animate", str(run), "--rate", "20", "--out", str(out)]) == 0
-    assert capsys.readouterr().out == f"{out}\n" and list(tmp_path.iterdir()) == [out]
+    assert capsys.readouterr().out == f"{out}\n" and sorted(tmp_path.iterdir()) == [out, run]
     bright = brightness(out)
     assert len(bright) == 7 and np.all(np.diff(bright) > 0), bright
     with Image.open(out) as film:
         assert film.info["duration"] == 50 and film.info["loop"] == 0
 
 
-def test_frames_are_spread_over_the_run_and_series_are_films(run, tmp_path):
-    assert main(["animate", str(run), "--frames", "3", "--axis", "x", "--position", "10%", "--out", str(tmp_path / "a.gif")]) == 0
-    assert len(brightness(tmp_path / "a.gif")) == 3
-    assert main(["animate", str(run), "--series", "bar_slice_y2"]) == 0
-    assert len(brightness(run / "bar_slice_y2_y.gif")) == 3
-    (run / "bar_slice_y2_y.gif").unlink()
+def test_frames_are_spread_over_the_run_and_series_are_films(ramp, tmp_path):
+    out = tmp_path / "a.gif"
+    assert main(["animate", str(ramp), "--frames", "2", "--axis", "x", "--position", "10%", "--out", str(out)]) == 0
+    assert len(brightness(out)) == 2
+    assert main(["animate", str(ramp), "--series", "ramp_slice_y3"]) == 0
+    assert len(brightness(ramp / "ramp_slice_y3_y.gif")) == 5
+    (ramp / "ramp_slice_y3_y.gif").unlink()
 
 
-def test_frames_share_colours_and_titles_tell_the_time(run):
-    frames = Run(run).snapshots
-    figure, drawn = pictures.film("bar", frames, 2, 1)
+def test_frames_share_colours_and_titles_tell_the_time(ramp):
+    frames = Run(ramp).snapshots
+    figure, drawn = pictures.film("ramp", frames, 2, 1)
     panel = figure.axes[0]
     ranges, titles = set(), []
     for frame in drawn:
@@ -69,7 +57,7 @@ def test_frames_share_colours_and_titles_tell_the_time(run):
         titles.append(panel.get_title(loc="left"))
     planes = np.array([frame.plane(2, 1) for frame in frames])
     assert ranges == {(planes.min(), planes.max())}
-    assert titles[0] == "bar, plane z = 1.5 mm, t = 0 s" and len(set(titles)) == len(frames)
+    assert titles[0] == "ramp, plane z = 6 mm, t = 0 s" and len(set(titles)) == len(frames)
 
 
 def test_titles_of_tall_planes_are_within_the_frame(tmp_path):
@@ -84,13 +72,13 @@ def test_titles_of_tall_planes_are_within_the_frame(tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("ffmpeg"), reason="ffmpeg is not installed")
-def test_mp4(run, tmp_path):
-    assert main(["animate", str(run), "--out", str(tmp_path / "film.mp4")]) == 0
+def test_mp4(ramp, tmp_path):
+    assert main(["animate", str(ramp), "--out", str(tmp_path / "film.mp4")]) == 0
     assert (tmp_path / "film.mp4").read_bytes()[4:8] == b"ftyp" and len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.parametrize("script", [None, "exit 3", "cat >/dev/null; echo half >film.mp4.part; exit 3"])
-def test_without_an_ffmpeg_that_works_it_is_69(run, tmp_path, monkeypatch, capsys, script):
+def test_without_an_ffmpeg_that_works_it_is_69(ramp, tmp_path, monkeypatch, capsys, script):
     folder = tmp_path / "bin"
     folder.mkdir()
     if script:
@@ -98,23 +86,23 @@ def test_without_an_ffmpeg_that_works_it_is_69(run, tmp_path, monkeypatch, capsy
     monkeypatch.setenv("PATH", str(folder))
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
-    assert main(["animate", str(run), "--out", "film.mp4"]) == 69
+    assert main(["animate", str(ramp), "--out", "film.mp4"]) == 69
     assert "end the name in .gif" in capsys.readouterr().err and os.listdir(".") == []
 
 
 @pytest.mark.parametrize("code, arguments", [
     (2, ["--out", "film.avi"]), (2, ["--frames", "1"]), (2, ["--position", "7"]), (2, ["--series", "none"]),
     (73, ["--frames", "2", "--out", "no/film.gif"]), (73, ["--frames", "2", "--out", "file/film.gif"])])
-def test_what_cannot_be_is_refused(run, tmp_path, monkeypatch, refused, code, arguments):
+def test_what_cannot_be_is_refused(ramp, tmp_path, monkeypatch, refused, code, arguments):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")
-    assert refused("animate", run, *arguments)[0] == code and os.listdir() == ["file"]
+    refused(code, "", "animate", ramp, *arguments)
+    assert os.listdir() == ["file"]
 
 
-def test_one_snapshot_is_no_film(run, tmp_path, refused):
-    shutil.copy(run / "bar_00000000.hdf", tmp_path)
-    code, message = refused("animate", tmp_path)
-    assert code == 65 and message.endswith("holds one snapshot of bar; a film needs two")
+def test_one_snapshot_is_no_film(ramp, tmp_path, refused):
+    shutil.copy(ramp / "ramp_00000000.hdf", tmp_path)
+    refused(65, "holds one snapshot of ramp; a film needs two\n", "animate", tmp_path)
 
 
 needs_pyvista = pytest.mark.skipif(not importlib.util.find_spec("pyvista"), reason="PyVista is not installed")

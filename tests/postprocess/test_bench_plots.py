@@ -166,30 +166,29 @@ def test_the_best_policy_of_each_row_and_depth(tmp_path):
 
 @pytest.mark.parametrize("figure", ["ladder", "roofline", "time-blocks"])
 def test_what_is_no_benchmark_is_refused(tmp_path, refused, figure):
-    assert refused(figure, tmp_path / "none.json")[0] == 66
-    (tmp_path / "text.json").write_text("no json")
-    assert refused(figure, tmp_path / "text.json")[0] == 65
-    for changes in ({"schema": "isotherm-run"}, {"schema_version": 3}, {"device": None}):
-        assert refused(figure, write(tmp_path, [entry("a", 1)], **changes))[0] == 65
     broken = entry("a", 1)
     del broken["bytes_per_launch"]
-    assert refused(figure, write(tmp_path, [broken]))[0] == 65
-    code, err = refused(figure, write(tmp_path, [entry("a", 1, verdict="wrong", launch_s=None)]))
-    assert code == 65 and "no kernel that was measured" in err
-    code, err = refused(figure, write(tmp_path, [entry("a", 1)], subject="solve"))
-    wanted = {"ladder": "stencil or reduction or bandwidth or formula", "roofline": "stencil", "time-blocks": "stencil"}[figure]
-    assert code == 65 and "holds bench solve" in err and err.endswith(f"; name one of bench {wanted}")
-    (tmp_path / "list.json").write_text("[]")
-    assert refused(figure, tmp_path / "list.json")[0] == 65
+    refused(66, "", figure, tmp_path / "none.json")
+    for text in ("no json", "[]"):
+        (tmp_path / "bench.json").write_text(text)
+        refused(65, "", figure, tmp_path / "bench.json")
+    for changes in ({"schema": "isotherm-run"}, {"schema_version": 3}, {"device": None}):
+        refused(65, "", figure, write(tmp_path, [entry("a", 1)], **changes))
+    refused(65, "", figure, write(tmp_path, [broken]))
+    wrong = entry("a", 1, verdict="wrong", launch_s=None)
+    refused(65, "no kernel that was measured", figure, write(tmp_path, [wrong]))
+    wanted = {"ladder": "stencil or reduction or bandwidth or formula", "roofline": "stencil",
+              "time-blocks": "stencil"}
+    refused(65, "holds bench solve", figure, write(tmp_path, [entry("a", 1)], subject="solve"))
+    refused(65, f"; name one of bench {wanted[figure]}\n", figure, tmp_path / "bench.json")
 
 
 def test_what_cannot_be_drawn_is_refused(bench, tmp_path, refused):
-    assert refused("ladder", bench, "--out", "x.gif")[0] == 2
-    assert refused("roofline", bench, "--out", tmp_path / "no" / "x.png")[0] == 73
-    code, err = refused("roofline", write(tmp_path, [entry("a", 1)], subject="reduction"))
-    assert code == 65 and "name one of bench stencil" in err
-    code, err = refused("time-blocks", write(tmp_path, [entry("single", 1e-3)]))
-    assert code == 65 and "holds no time blocks" in err
+    refused(2, "", "ladder", bench, "--out", "x.gif")
+    refused(73, "", "roofline", bench, "--out", tmp_path / "no" / "x.png")
+    reduction = write(tmp_path, [entry("a", 1)], subject="reduction")
+    refused(65, "name one of bench stencil", "roofline", reduction)
+    refused(65, "holds no time blocks", "time-blocks", write(tmp_path, [entry("single", 1e-3)]))
 
 
 @pytest.mark.parametrize("subject", ["reduction", "bandwidth"])  # test_report.py draws bench stencil
