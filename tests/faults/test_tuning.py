@@ -88,40 +88,35 @@ def test_regions_of_a_dataset_are_not_measured_on_fewer_planes(folder):
     assert tuning["source"] == "measurement" and tuning["planes"] == 64
 
 
-def test_a_file_remembers(folder):
-    file = "solver.tuning_file=tuning.json"
+def test_a_file_remembers_and_a_longer_run_measures_what_a_short_one_did_not(folder):
+    """unit/test_dataset_reader.cpp tests which runs share an entry."""
+    file, path = "solver.tuning_file=tuning.json", folder / "tuning.json"
+
+    def again():
+        """The output, fingerprint and method of one more short run."""
+        result, record = run(folder, file, HELD, STEADY, code=10)
+        return result.stdout, record["fingerprint"], record["method"]
+
+    again()
+    assert json.loads(path.read_text())["entries"][0]["choice"]["complete"] is False
+    assert again()[2]["tuning"]["source"] == "file"
     first = run_until_tuned(folder, file)[1]["method"]["tuning"]
-    assert first["source"] == "measurement" and first["file"] == "tuning.json"
-    kept = json.loads((folder / "tuning.json").read_text())
-    assert [e["key"]["cells"] for e in kept["entries"]] == [[8, 9, 10]] and kept["entries"][0]["choice"]["complete"] is True
+    assert (first["source"], first["file"]) == ("measurement", "tuning.json")
+    kept = json.loads(path.read_text())
+    entry, = kept["entries"]
+    assert (entry["key"]["cells"], entry["choice"]["complete"]) == ([8, 9, 10], True)
     # The file decides, whatever a measurement would find.
-    kept["entries"][0]["choice"].update(kernel="openmp", tile="1plane", time_block=1, reduction="openmp")
-    (folder / "tuning.json").write_text(json.dumps(kept))
-    result, second = run(folder, file, HELD, STEADY, code=10)
-    method = second["method"]
+    entry["choice"].update(kernel="openmp", tile="1plane", time_block=1, reduction="openmp")
+    path.write_text(json.dumps(kept))
+    said, fingerprint, method = again()
     assert method["tuning"]["source"] == "file" and method["tuning"]["candidates"] == []
     assert (method["kernel"], method["tile"], method["reduction"]) == ("openmp", "1plane", "openmp")
-    assert "as tuning.json says" in result.stdout
-    assert second["fingerprint"] == run(folder, HELD, STEADY, "solver.kernel=reference", code=10)[1]["fingerprint"]
-    # Another shape is another entry; a kernel that this program lacks is ignored.
-    _, third = run(folder, file, HELD, STEADY, "grid.cells=12", code=10)
-    assert third["method"]["tuning"]["source"] == "measurement"
-    kept = json.loads((folder / "tuning.json").read_text())
-    assert len(kept["entries"]) == 2
-    kept["entries"][0]["choice"]["kernel"] = "gone"
-    (folder / "tuning.json").write_text(json.dumps(kept))
-    assert run(folder, file, HELD, STEADY, code=10)[1]["method"]["tuning"]["source"] == "measurement"
-
-
-def test_a_longer_run_measures_what_a_short_one_did_not(folder):
-    file = "solver.tuning_file=tuning.json"
-    entry = lambda: json.loads((folder / "tuning.json").read_text())["entries"][0]["choice"]  # noqa: E731
-    run(folder, file, HELD, STEADY, code=10)
-    assert entry()["complete"] is False
-    assert run(folder, file, HELD, STEADY, code=10)[1]["method"]["tuning"]["source"] == "file"
-    assert run_until_tuned(folder, file)[1]["method"]["tuning"]["source"] == "measurement"
-    assert entry()["complete"] is True
-    assert run(folder, file, HELD, STEADY, code=10)[1]["method"]["tuning"]["source"] == "file"
+    assert "as tuning.json says" in said
+    assert fingerprint == run(folder, HELD, STEADY, "solver.kernel=reference", code=10)[1]["fingerprint"]
+    # A kernel that this program lacks is ignored.
+    entry["choice"]["kernel"] = "gone"
+    path.write_text(json.dumps(kept))
+    assert again()[2]["tuning"]["source"] == "measurement"
 
 
 def test_what_is_no_tuning_file_is_refused_before_work(folder):
@@ -145,7 +140,6 @@ def test_a_file_that_cannot_be_kept_is_a_warning(folder):
 @pytest.mark.parametrize("overrides, line", [
     (["solver.tile=1plane"], "argument 3: solver.tile: '1plane' is a tile of one kernel (solver.kernel is auto); "),
     (["solver.tile=9planes", "solver.kernel=openmp"], "argument 3: solver.tile: '9planes' is no tile of kernel openmp; "),
-    (["solver.cuda_graph=true"], "argument 3: solver.cuda_graph: sweeps cannot be queued as graphs here (only GPUs have graphs); "),
     (["initial=[{shape: formula, formula: 1/(x-0.0625)}]", "solver.tuning_file=tuning.json"], "argument 3: initial.0.formula: ")])
 def test_a_wrong_deck_leaves_no_tuning_file(folder, overrides, line):
     """Nothing is written before the deck is fully checked."""
