@@ -1,15 +1,18 @@
-"""A real Slurm of one node: signals, cancellation, time limit, requeue and arrays. Resumed runs have the same bits."""
+"""A real Slurm of one node: signals, cancellation, time limit, requeue and arrays, of jobs and of a study.
+Resumed runs have the same bits."""
 
 import os
+import re
 import time
 
 import pytest
 
 from documentation import TOP, blocks
 from job import ENDLESS, expect_to_go_on, wait_until
-from program import ran, write_deck
+from program import command, finished, ran, write_deck
 from runs import checkpoints, expect_same_answer, record, sweep_of
 from slurm import slurm  # noqa: F401  (a fixture)
+from studies import BASE, folders, rows, started, states
 
 # Ranks that sleep between sweeps leave cores to other tests, and have few sweeps to repeat from the start.
 SRUN = (f"srun --mpi=pmix --ntasks=2 env LD_PRELOAD=$SHIM ISOTHERM_HALO_FAULT=-1:late {os.environ['ISOTHERM']} run deck.yaml "
@@ -72,18 +75,6 @@ def jobs(slurm, halo_shim, tmp_path_factory):
     return found
 
 
-def test_scancel(slurm, jobs):
-    """Later output is lost; the record and the checkpoint exist."""
-    job = jobs["cancelled"]
-    job.wait_for("history.csv")
-    time.sleep(1)
-    slurm.ask("scancel", job.number)
-    slurm.wait(job.number)
-    written = record(job.out)
-    assert (written["exit_code"], written["continuation"]["stopped_by"]) == (75, "SIGTERM")
-    expect_to_go_on(job.folder)
-
-
 def expect_to_end_as_if_never_stopped(slurm, job, codes):
     """Once it has a checkpoint, the test sets its end."""
     job.wait_for("latest")
@@ -96,18 +87,30 @@ def expect_to_end_as_if_never_stopped(slurm, job, codes):
     expect_same_answer(job.folder / "whole", job.out)
 
 
+def test_the_documented_job(slurm, jobs):
+    """A signal before its end stops it; it requeues itself and resumes. First, to set the end before that."""
+    expect_to_end_as_if_never_stopped(slurm, jobs["documented"], "75\n0\n")
+    assert "stopped by SIGUSR1 at sweep" in jobs["documented"].said()
+
+
+def test_scancel(slurm, jobs):
+    """Later output is lost; the record and the checkpoint exist."""
+    job = jobs["cancelled"]
+    job.wait_for("history.csv")
+    time.sleep(1)
+    slurm.ask("scancel", job.number)
+    slurm.wait(job.number)
+    written = record(job.out)
+    assert (written["exit_code"], written["continuation"]["stopped_by"]) == (75, "SIGTERM")
+    expect_to_go_on(job.folder)
+
+
 def test_requeue(slurm, jobs):
     job = jobs["requeued"]
     job.wait_for("history.csv")
     time.sleep(1)
     slurm.ask("scontrol", "requeue", job.number)
     expect_to_end_as_if_never_stopped(slurm, job, "0\n")
-
-
-def test_the_documented_job(slurm, jobs):
-    """A signal before its end stops it; it requeues itself and resumes."""
-    expect_to_end_as_if_never_stopped(slurm, jobs["documented"], "75\n0\n")
-    assert "stopped by SIGUSR1 at sweep" in jobs["documented"].said()
 
 
 def test_a_member_of_an_array_that_fails_is_alone(slurm, jobs):
@@ -124,3 +127,71 @@ def test_the_time_limit(slurm, jobs):
     assert record(job.out)["exit_code"] == 75
     assert record(job.out)["continuation"]["stopped_by"] == "SIGTERM"
     expect_to_go_on(job.folder)
+
+
+# Studies
+
+LONG = BASE.replace("diagnostics: 2", "diagnostics: 100").replace("steps: 4", "steps: 4, check_interval: 10").replace(
+    "reduction: reference", "reduction: reproducible, halo_width: 1")
+# With late messages and sums the long cases take most of a minute, otherwise a second or two. `grows` exceeds the stable step.
+CASES = """\
+  list:
+    - {name: short, precision: fp32}
+    - {name: grows, problem.dt: 10, problem.allow_unstable: true, problem.steps: 20000}
+    - {name: alone, problem.steps: 40000}
+    - {name: requeued, problem.steps: 30000}
+    - {name: cancelled, problem.steps: 20000, ranks: 2}
+    - {name: signalled, problem.steps: 30000, ranks: 2}
+"""
+RANKS = "srun --mpi=pmix --overlap --ntasks={ranks}"
+
+
+def test_a_study_goes_through_arrays_and_on_after_a_stop(slurm, tmp_path, halo_shim):
+    out = tmp_path / "out"
+    write_deck(tmp_path, LONG + "study:\n" + CASES)
+
+    def submit(**environment):
+        """The output, and the numbers of the jobs, which also have this environment."""
+        done = finished(command("study", "deck.yaml", "--slurm", f"study.launcher={RANKS}"), 0, cwd=tmp_path,
+                        env={**slurm.environment, **environment})
+        return done.stdout, re.findall(r"^job (\d+):", done.stdout, re.MULTILINE)
+
+    def output_of_tasks():
+        return "\n".join(path.read_text() for path in sorted(out.glob("slurm_*.txt")))
+
+    said, jobs = submit(LD_PRELOAD=str(halo_shim), ISOTHERM_HALO_FAULT="-1:late")
+    assert "6 cases, 6 to submit" in said and len(jobs) == 3
+    one, two, last = jobs
+    for case in ("alone", "requeued", "cancelled", "signalled"):  # which write this file before their first sweep
+        wait_until((out / case / "history.csv").exists, f"{case} does not start")
+    time.sleep(0.5)
+    slurm.ask("scontrol", "requeue", f"{one}_4")
+    again, none = submit()
+    assert none == [] and re.search(r"[3-5] in the queue, 0 to submit", again), again
+    slurm.ask("scancel", f"{one}_3", f"{two}_5")
+    slurm.ask("scancel", "--batch", "--signal=USR1", f"{two}_6")
+    slurm.wait(last)
+
+    # The last job has collected the results.
+    assert states(out) == {"short": "done", "grows": "failed", "alone": "stopped", "requeued": "done",
+                           "cancelled": "stopped", "signalled": "stopped"}, output_of_tasks()
+    assert rows(out)["grows"]["exit_code"] == "76"
+    for case in ("alone", "cancelled", "signalled"):
+        assert record(out / case)["exit_code"] == 75 and len(checkpoints(out / case)) == 1
+    assert len(record(out / "cancelled")["ranks"]) == 2
+    assert "signalled: stopped after" in output_of_tasks()
+    first = started(out / "short")
+
+    said, jobs = submit()
+    assert "6 cases, 2 finished before, 1 failed before (--retry submits them again), 3 to submit" in said
+    slurm.wait(jobs[-1])
+    assert states(out) == {"short": "done", "grows": "failed", "alone": "done", "requeued": "done",
+                           "cancelled": "done", "signalled": "done"}, output_of_tasks()
+    assert started(out / "short") == first and len(folders(out)) == 6
+    assert record(out / "alone")["continuation"]["restarted_from"] is not None
+    for case in ("requeued", "cancelled", "signalled"):
+        assert record(out / case)["continuation"]["restarted_from"] is not None
+        ran("run", out / case / f"{case}.yaml", f"output.directory=whole_{case}", cwd=tmp_path)
+        expect_same_answer(tmp_path / f"whole_{case}", out / case)
+
+    assert "5 finished before, 1 failed before" in ran("study", "deck.yaml", cwd=tmp_path, code=76).stdout

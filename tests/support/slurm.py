@@ -1,5 +1,6 @@
 """A Slurm of one node, which the tests start and stop, with all its files in a test folder."""
 
+import contextlib
 import os
 import shutil
 import socket
@@ -43,13 +44,9 @@ NEEDED = ["munged", "slurmctld", "slurmd", "sbatch", "scancel", "scontrol", "squ
 
 
 def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [each.getsockname()[1] for each in sockets]
 
 
 class Slurm:
