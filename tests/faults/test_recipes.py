@@ -1,7 +1,7 @@
-"""packaging/: the patterns of each recipe find the figures that a run prints, and its statements on isotherm are true. JUBE and ReFrame
-(not in distributions: pip install reframe-hpc) run their series where they are installed. Otherwise a stand-in that accepts any call
-reads the recipe: this does not test the tool's own rules, but the recipe's lines are executed, and its statements are compared with
-isotherm."""
+"""packaging/: the patterns of each recipe find the figures that a run prints, and its statements on isotherm are
+true. JUBE and ReFrame (not in distributions: pip install reframe-hpc) run their series where they are installed.
+Recipes of Ramble, Spack and ReFrame are executed with stand-ins for their tools: this does not test the tools' own
+rules, but compares the recipe's statements with isotherm."""
 
 import contextlib
 import csv
@@ -85,11 +85,8 @@ def reframe_test():
                                 "reframe.utility.typecheck": reframe, "reframe.core.builtins": builtins})
 
 
-# Patterns with one group, the value, and units.
-
-
 def ramble_figures():
-    """Ramble matches at the start of lines."""
+    """Patterns with one group, the value, and units. Ramble matches at the start of lines."""
     return {call.args[0]: (f"^(?:{call.kwargs['fom_regex']})", call.kwargs.get("units", ""))
             for call in ramble_application()[0]["figure_of_merit"]}
 
@@ -97,9 +94,6 @@ def ramble_figures():
 def reframe_figures():
     found = reframe_test()
     return {name: (found["figure_pattern"](name), unit) for name, unit in found["FIGURES"].items()}
-
-
-FIGURES = {"Ramble": ramble_figures, "ReFrame": reframe_figures}
 
 
 @pytest.fixture(scope="module")
@@ -111,13 +105,13 @@ def run(tmp_path_factory):
     return done.stdout, record(folder / "out")
 
 
-@pytest.mark.parametrize("tool", FIGURES)
-def test_patterns_find_the_figures_of_a_run_and_no_others(run, tool):
+@pytest.mark.parametrize("figures_of_tool", [ramble_figures, reframe_figures])
+def test_patterns_find_the_figures_of_a_run_and_no_others(run, figures_of_tool):
     text, written = run
     printed = {name: ([value], unit) for name, value, unit in re.findall(r"^FOM (\w+): (\S+) (\S+)$", text, re.MULTILINE)}
     assert sorted(printed) == ["cell_updates", "copy_bandwidth_share", "effective_bandwidth", "halo_fraction",
                                "halo_hidden", "time_per_step", "write_bandwidth", "write_hidden"]
-    figures = FIGURES[tool]()
+    figures = figures_of_tool()
     found = {name: (re.findall(pattern, text, re.MULTILINE), unit)
              for name, (pattern, unit) in figures.items()}
     assert {name: found[name] for name in printed} == printed
@@ -125,7 +119,7 @@ def test_patterns_find_the_figures_of_a_run_and_no_others(run, tool):
     assert several <= {"swept_by"}  # printed again after autotuning: Ramble takes the last one
     for theirs, other in (("cell_updates", "points"), ("GLUP/s", "MLUP/s")):
         assert re.findall(figures["cell_updates"][0], text.replace(theirs, other), re.MULTILINE) == []
-    if tool == "Ramble":
+    if figures_of_tool is ramble_figures:
         facts = {name: found[name][0][-1] for name in ("fingerprint", "process_grid", "swept_by")}
         assert facts["fingerprint"] == written["fingerprint"]
         assert facts["process_grid"] == " x ".join(map(str, written["decomposition"]["process_grid"]))
@@ -150,13 +144,6 @@ def test_decks_that_recipes_name_exist():
 # Ramble
 
 
-def expand(text, variables):
-    """Expands {name}, repeatedly."""
-    for _ in range(5):
-        text = re.sub(r"\{(\w+)\}", lambda found: str(variables[found[1]]), text)
-    return text
-
-
 @pytest.fixture
 def installed(tmp_path):
     """A folder with isotherm as it is installed, and the environment that finds it."""
@@ -176,8 +163,10 @@ def test_the_script_of_a_ramble_experiment(installed, workload, deck, cells):
     variables |= {"deck": deck, "n_ranks": 2, "experiment_run_dir": folder, "isotherm_path": folder}
     commands = {call.args[0]: (call.args[1], call.kwargs["use_mpi"]) for call in calls["executable"]}
     workloads = {call.args[0]: call.kwargs["executables"] for call in calls["workload"]}
-    script = "\n".join((" ".join(command(ranks=2)[:-1]) + " ") * use_mpi + expand(text, variables)
+    script = "\n".join((" ".join(command(ranks=2)[:-1]) + " ") * use_mpi + text
                        for text, use_mpi in map(commands.get, workloads[workload]))
+    for _ in range(5):  # variables may contain others
+        script = script.format(**variables)
     for _ in range(2):  # again in the same folder, as after `ramble on`
         done = finished(["bash", "-c", script], 0, cwd=folder, env=environment)
     assert record(folder / "run")["grid"]["cells"] == cells

@@ -18,15 +18,11 @@ assert len(DECKS) >= 6 and len(SCRIPTS) >= 2
 GROWN = {2: (1, 1, 2), 4: (1, 2, 2), 8: (2, 2, 2), 512: (8, 8, 8)}
 
 
-def edge(deck):
-    return int(re.search(r"^  cells: (\d+)$", deck.read_text(), re.MULTILINE)[1])
-
-
 @pytest.mark.parametrize("deck", DECKS, ids=lambda path: path.stem)
 def test_every_deck_passes_check_as_its_series_uses_it(tmp_path, deck):
     """A plan for more ranks than this job has needs no memory here: decks for GPUs need not fit this machine. The grids in the comments
     of a weak deck are those of its series."""
-    kind, n = deck.stem.split("_")[0], edge(deck)
+    kind, n = deck.stem.split("_")[0], int(re.search(r"^  cells: (\d+)$", deck.read_text(), re.MULTILINE)[1])
     words = [f"scaling={{kind: {kind}, ranks: [{', '.join(map(str, GROWN))}]}}"]
     done = ran("check", deck, *words, cwd=tmp_path)
     found = re.findall(r"^  ranks-\d+ +(\d+) +(\d+) x (\d+) x (\d+) ", done.stdout, re.MULTILINE)

@@ -9,14 +9,12 @@ from failures import expect_failure
 from isotherm_tools import baseline, compare
 from isotherm_tools.compare import field_difference
 
-SHAPE = (5, 4, 3)  # z, y, x
-
 
 @pytest.fixture(params=["f4", "f8"])
 def files(request, tmp_path):
     """Writes a field with changes: {(x, y, z): value}."""
     def write(name, changes=()):
-        cells = np.arange(60, dtype=request.param).reshape(SHAPE)
+        cells = np.arange(60, dtype=request.param).reshape(5, 4, 3)  # z, y, x
         for (x, y, z), value in dict(changes).items():
             cells[z, y, x] = value
         with h5py.File(tmp_path / name, "w") as file:

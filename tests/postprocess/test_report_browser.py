@@ -68,11 +68,6 @@ def browser(tmp_path_factory):
         yield found
 
 
-def pixels(browser, tmp_path):
-    browser.screenshot(tmp_path / "page.png")
-    return matplotlib.image.imread(tmp_path / "page.png")[:, :, :3]
-
-
 def colours(image):
     return len(np.unique((255 * image[::2, ::2]).astype(np.uint32) @ np.array([1, 256, 65536], dtype=np.uint32)))
 
@@ -102,7 +97,8 @@ def test_figures_follow_light_and_dark(browser, page, kind, tmp_path, width):
     grounds = []
     for dark in (False, True):
         browser.open(page, width=width, height=800, dark=dark)
-        image = pixels(browser, tmp_path)
+        browser.screenshot(tmp_path / "page.png")
+        image = matplotlib.image.imread(tmp_path / "page.png")[:, :, :3]
         grounds.append(image[0, 0].mean())
         assert image.std() > INK[kind] and colours(image) > 500
         assert browser.value("getComputedStyle(document.querySelector('figure')).backgroundColor") == (

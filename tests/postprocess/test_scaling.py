@@ -115,8 +115,8 @@ def strong(tmp_path):
     return strong_series(tmp_path)
 
 
-def measured(series, field):
-    return [getattr(row.measured, field) for row in series.rows if row.measured]
+def measured(series, *fields):
+    return [getattr(row.measured, field) for field in fields for row in series.rows if row.measured]
 
 
 def predicted(series, field):
@@ -127,8 +127,7 @@ def test_measured_speedup_and_efficiency(strong):
     series = series_of(strong)
     assert series.kind == "strong" and series.base.ranks == 1
     assert [row.ranks for row in series.rows] == [1, 2, 4, *(2**i for i in range(3, 13))]
-    assert measured(series, "efficiency") == pytest.approx([1, 0.9, 0.8])
-    assert measured(series, "speedup") == pytest.approx([1, 1.8, 3.2])
+    assert measured(series, "efficiency", "speedup") == pytest.approx([1, 0.9, 0.8, 1, 1.8, 3.2])
     assert [row.rank_cells for row in series.rows[:4]] == [64**3, 64**3 // 2, 64**3 // 4, 32**3]
     assert [row.parts for row in series.rows[1:4]] == [(1, 1, 2), (1, 2, 2), (1, 8, 1)]
 
@@ -137,15 +136,13 @@ def test_weak_by_the_cells_a_rank(tmp_path):
     runs = [write_run(tmp_path, ranks, step, (64, 64, 64 * ranks)) for ranks, step in ((1, 1e-4), (2, 1.25e-4))]
     series = series_of(runs, ModelInputs(ranks=(16,), ranks_per_host=16, inside_bandwidth=GB, inside_latency=0.0))
     assert series.kind == "weak"
-    assert measured(series, "efficiency") == pytest.approx([1, 0.8])
-    assert measured(series, "speedup") == pytest.approx([1, 1.6])
+    assert measured(series, "efficiency", "speedup") == pytest.approx([1, 0.8, 1, 1.6])
     assert [(row.ranks, row.cells, row.parts) for row in series.rows[2:]] == [(16, (128, 128, 256), (1, 16, 1))]
 
 
 def test_against_a_run_of_several_ranks(strong):
     series = series_of([strong[0], strong[2]])
-    assert measured(series, "speedup") == pytest.approx([2, 4 * 0.8 / 0.9])
-    assert measured(series, "efficiency") == pytest.approx([1, 0.8 / 0.9])
+    assert measured(series, "efficiency", "speedup") == pytest.approx([1, 0.8 / 0.9, 2, 4 * 0.8 / 0.9])
     assert predicted(series, "efficiency")[0] == pytest.approx(1)
 
 
@@ -289,13 +286,10 @@ def test_every_run_has_a_row_and_the_fastest_is_compared_with(strong, tmp_path):
     assert measured(series, "efficiency") == pytest.approx([1, 263 / 300, 0.9, 0.8])
 
 
-def command(runs, *more):
-    return ["scaling", *map(str, runs), "--intra-bandwidth", "1", "--intra-latency", "5", "--network-bandwidth", "0.5",
-            "--network-latency", "10", *map(str, more)]
-
-
 def test_csv_and_json_hold_the_table(strong, tmp_path, capsys):
-    assert main(command(strong, "--csv", tmp_path / "a.csv", "--json", tmp_path / "a.json", "--halo-width", "16")) == 0
+    wires = ["--intra-bandwidth", "1", "--intra-latency", "5", "--network-bandwidth", "0.5", "--network-latency", "10"]
+    files = ["--csv", str(tmp_path / "a.csv"), "--json", str(tmp_path / "a.json")]
+    assert main(["scaling", *map(str, strong), *wires, *files, "--halo-width", "16"]) == 0
     series = series_of(strong, WIRES._replace(halo_width=16))
     assert capsys.readouterr().out == scaling.as_text(series) + "\n"
     with open(tmp_path / "a.csv", newline="", encoding="utf-8") as file:

@@ -43,13 +43,10 @@ class Browser:
         return self
 
     def __exit__(self, *_):
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
         os.close(self._out)
         os.close(self._in)
-        try:
-            self._process.wait(10)  # it exits when its pipe is closed
-        except subprocess.TimeoutExpired:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
 
     def ask(self, method, **parameters):
         self._last += 1

@@ -1,5 +1,7 @@
 """The page of a report as text, without a browser; the deck of the run that most are of."""
 
+import base64
+import re
 from html.parser import HTMLParser
 
 DECK = """
@@ -20,7 +22,8 @@ output:
 
 
 class Page(HTMLParser):
-    """Parses a page and checks that tags are closed in order, and that nothing is outside of it; has its pictures and text."""
+    """Parses a page and checks that tags are closed in order, that it runs no script, that pictures are whole, and that nothing is
+    outside of it; has its pictures and text."""
 
     VOID = {"meta", "link", "img", "source", "wbr"}
 
@@ -28,6 +31,7 @@ class Page(HTMLParser):
         super().__init__()
         self.pictures, self.words, self._open = [], [], []
         self._whole = True
+        assert "<script" not in text and "url(" not in text
         self.feed(text)
         self.close()
         assert self._open == []
@@ -39,6 +43,8 @@ class Page(HTMLParser):
         self._whole = tag != "wbr"  # the text after it continues the same word
         if tag == "img":
             self.pictures.append(values)
+            kind, content = re.fullmatch(r"data:image/(png|svg\+xml);base64,(.+)", values["src"]).groups()
+            assert base64.b64decode(content).startswith(b"\x89PNG" if kind == "png" else b"<?xml")
         assert all(values[key].startswith(("data:", "#")) for key in ("src", "srcset", "href") if key in values), values
 
     def handle_endtag(self, tag):
