@@ -186,8 +186,6 @@ def test_what_is_no_benchmark_is_refused(tmp_path, refused, figure):
 def test_what_cannot_be_drawn_is_refused(bench, tmp_path, refused):
     refused(2, "", "ladder", bench, "--out", "x.gif")
     refused(73, "", "roofline", bench, "--out", tmp_path / "no" / "x.png")
-    reduction = write(tmp_path, [entry("a", 1)], subject="reduction")
-    refused(65, "name one of bench stencil", "roofline", reduction)
     refused(65, "holds no time blocks", "time-blocks", write(tmp_path, [entry("single", 1e-3)]))
 
 
