@@ -28,7 +28,7 @@ def documented():
         assert theirs in script, theirs
         script = script.replace(theirs, ours)
     script = script.replace("code=$?", "code=$?; echo $code >>code")
-    return f"[ -e out/latest ] && end=problem.steps=$(cat end)\n{script}"
+    return f"[ -e out/latest ] && end=problem.steps=$(until grep -s . end; do sleep 1; done)\n{script}"
 
 
 # The script of each job, and its options for sbatch.
@@ -88,7 +88,7 @@ def expect_to_end_as_if_never_stopped(slurm, job, codes):
 
 
 def test_the_documented_job(slurm, jobs):
-    """A signal before its end stops it; it requeues itself and resumes. First, to set the end before that."""
+    """A signal before its end stops it; it requeues itself, and resumes once its end is set."""
     expect_to_end_as_if_never_stopped(slurm, jobs["documented"], "75\n0\n")
     assert "stopped by SIGUSR1 at sweep" in jobs["documented"].said()
 
