@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -96,46 +97,33 @@ bool same_bits_or_nan(T a, T b) {
   return same_bits(a, b) || (std::isnan(a) && std::isnan(b));
 }
 
-// `before`, with the cells of `from` in the region.
-template <class T>
-Field<T> with_region(Field<T> before, const Field<T>& from, const Box& region) {
-  for_each_cell(region, [&](Int3 c) { before.view()(c) = from.view()(c); });
-  return before;
-}
-
 // Compares every padded cell bit by bit; the first few differences are reported.
-template <class T>
-void expect_same(FieldView<const T> expected, FieldView<const T> found) {
-  ASSERT_EQ(expected.extent, found.extent);
-  int reported = 0;
-  const Box box = expected.padded();
-  Box rows = box;
-  rows.hi.x = rows.lo.x + 1;
-  for_each_cell(rows, [&](Int3 c) {
-    if (std::memcmp(&expected(c), &found(c), static_cast<std::size_t>(box.extent().x) * sizeof(T)) == 0)
-      return;
-    for (; c.x < box.hi.x; ++c.x) {
-      if (same_bits(expected(c), found(c)) || ++reported > 5) continue;
-      ADD_FAILURE() << "cell " << text(c) << ": expected " << expected(c) << ", found " << found(c);
-    }
-  });
-  EXPECT_EQ(reported, 0) << "cells differ";
-}
-
 template <class T>
 void expect_same_there(Device& device, const Field<T>& expected, const Field<T>& there) {
   const auto host = make_host_device(device.row_alignment());
   const Field<T> found = copied(device, *host, there);
-  expect_same<T>(expected.view(), found.view());
+  ASSERT_EQ(expected.view().extent, found.view().extent);
+  if (std::memcmp(expected.data(), found.data(), found.bytes()) == 0) return;
+  int different = 0;
+  for_each_cell(expected.view().padded(), [&](Int3 c) {
+    const T wanted = expected.view()(c), actual = found.view()(c);
+    if (same_bits(wanted, actual) || ++different > 5) return;
+    ADD_FAILURE() << "cell " << text(c) << ": expected " << wanted << ", found " << actual;
+  });
+  EXPECT_EQ(different, 0) << "cells differ";
 }
 
-// Copies a value from device memory to the host.
+// Copies the values of a buffer to the host.
 template <class T>
-T fetched(Device& device, const void* from) {
-  T value{};
-  device.copy(&value, from, sizeof value, {});
+std::vector<T> fetched(Device& device, const Buffer& buffer) {
+  std::vector<T> values(buffer.bytes() / sizeof(T));
+  device.copy(values.data(), buffer.data(), buffer.bytes(), {});
   device.synchronize(Stream{});
-  return value;
+  return values;
+}
+template <class T>
+T fetched_value(Device& device, const Buffer& buffer) {
+  return fetched<T>(device, buffer).front();
 }
 
 // Grids of one cell, thin grids, odd extents, extents just below and above the vector width.
@@ -145,8 +133,7 @@ inline const std::vector<Int3> shapes = {{1, 1, 1},  {1, 9, 7},  {9, 1, 7},   {9
 
 constexpr ReductionOp all_ops[] = {ReductionOp::sum, ReductionOp::max_abs, ReductionOp::sum_abs,
                                    ReductionOp::sum_squares};
-
-inline const std::vector<std::string_view> precisions = {"fp32", "fp64"};
+constexpr ReductionOp all_norms[] = {ReductionOp::max_abs, ReductionOp::sum_abs, ReductionOp::sum_squares};
 
 // Calls body(T{}) for the precision of that name.
 template <class Body>
@@ -231,7 +218,7 @@ std::vector<KernelCase> cases_of(const Registry& registry, Backend backend, cons
   std::vector<KernelCase> cases;
   for (const auto& kernel : registry) {
     if (kernel.backend != backend || !std::invoke(keep, kernel)) continue;
-    for (std::string_view precision : precisions) {
+    for (const std::string_view precision : {"fp32", "fp64"}) {
       cases.push_back({kernel.name, precision, backend});
       if (backend != Backend::host) continue;
       for (InstructionSet set : instruction_sets()) cases.push_back({kernel.name, precision, backend, set});
@@ -277,14 +264,11 @@ std::vector<KernelCase> stencil_cases(Backend backend, const Keep& keep = {}) {
 template <class T>
 std::vector<int> tiles_of(const StencilKernel<T>& entry) {
   std::vector<int> chosen;
-  std::vector<std::string_view> seen;
+  std::set<std::string_view> seen;
   for (int tile = 0; tile < std::ssize(entry.tiles); ++tile) {
     const std::string_view name = entry.tiles[static_cast<std::size_t>(tile)];
     const std::size_t at = name.find('@');
-    const std::string_view kernel = name.substr(0, at == name.npos ? at : at + 1);
-    if (std::find(seen.begin(), seen.end(), kernel) != seen.end()) continue;
-    seen.push_back(kernel);
-    chosen.push_back(tile);
+    if (seen.insert(name.substr(0, at == name.npos ? at : at + 1)).second) chosen.push_back(tile);
   }
   return chosen;
 }
@@ -354,9 +338,7 @@ class BoundedBlock {
       boundary.sweep_pitch = boundary.pitch * (shape[q] + 2 * ghosts);
       std::vector<T> b(static_cast<std::size_t>(most_sweeps_per_launch * boundary.sweep_pitch));
       for (std::size_t i = 0; i < b.size(); ++i) b[i] = field_value(i);
-      b_fields_[static_cast<std::size_t>(f)] = copied_to(device, b);
-      boundary.b_field =
-          b_fields_[static_cast<std::size_t>(f)].template as<T>() + ghosts * (1 + boundary.pitch);
+      boundary.b_field = kept(device, b) + ghosts * (1 + boundary.pitch);
     }
   }
 
@@ -370,9 +352,7 @@ class BoundedBlock {
       std::vector<CellBoundary<T>> rules;
       for (Index j = -ghosts_; j < shape_[q] + ghosts_; ++j)
         for (Index i = -ghosts_; i < shape_[p] + ghosts_; ++i) rules.push_back(rule_at(f, i, j));
-      rules_[static_cast<std::size_t>(f)] = copied_to(device, rules);
-      boundary.cells = rules_[static_cast<std::size_t>(f)].template as<CellBoundary<T>>() +
-                       ghosts_ * (1 + boundary.cells_pitch);
+      boundary.cells = kept(device, rules) + ghosts_ * (1 + boundary.cells_pitch);
     }
   }
 
@@ -387,25 +367,24 @@ class BoundedBlock {
   }
 
   // Fills the ghosts beyond the boundaries across the given axes, for that sweep of a launch; `field` is in
-  // host memory. Fills them over the whole faces, and beyond open edges as far as there are cells next to the
-  // ghosts, or for `layers_beyond_edges`.
+  // host memory. Fills those next to cells of `over`: by default over the whole faces, and beyond open edges
+  // as far as there are cells next to the ghosts.
   void fill_ghosts(FieldView<T> field, std::array<bool, 3> axes, int sweep = 0,
-                   std::optional<Index> layers_beyond_edges = {}) const {
-    const Box over = region(layers_beyond_edges.value_or(ghosts_));
+                   std::optional<Box> over = {}) const {
     for (int f = 0; f < face_count; ++f) {
-      if (!axes[static_cast<std::size_t>(f / 2)] || !boundaries.faces[f].is_boundary) continue;
+      const int axis = f / 2;
+      if (!axes[static_cast<std::size_t>(axis)] || !boundaries.faces[f].is_boundary) continue;
       const auto [p, q] = tangents(f);
-      for (Index j = over.lo[q]; j < over.hi[q]; ++j) {
-        for (Index i = over.lo[p]; i < over.hi[p]; ++i) {
-          Int3 cell{}, ghost{};
-          cell[p] = ghost[p] = i;
-          cell[q] = ghost[q] = j;
-          cell[f / 2] = f % 2 == 1 ? shape_[f / 2] - 1 : 0;
-          ghost[f / 2] = f % 2 == 1 ? shape_[f / 2] : -1;
-          const CellBoundary<T> rule = rule_at(f, i, j);
-          field(ghost) = std::fma(rule.a, field(cell), rule.slope * b_at(f, i, j, sweep));
-        }
-      }
+      Box cells = over.value_or(region(ghosts_));
+      const Index last = f % 2 == 1 ? shape_[axis] - 1 : 0;
+      cells.lo[axis] = std::max(cells.lo[axis], last);
+      cells.hi[axis] = std::min(cells.hi[axis], last + 1);
+      for_each_cell(cells, [&](Int3 cell) {
+        Int3 ghost = cell;
+        ghost[axis] += f % 2 == 1 ? 1 : -1;
+        const CellBoundary<T> rule = rule_at(f, cell[p], cell[q]);
+        field(ghost) = std::fma(rule.a, field(cell), rule.slope * b_at(f, cell[p], cell[q], sweep));
+      });
     }
   }
 
@@ -416,6 +395,10 @@ class BoundedBlock {
     int p, q;
   };
   static Tangents tangents(int f) { return {f / 2 == 0 ? 1 : 0, f / 2 == 2 ? 1 : 2}; }
+  template <class Value>
+  const Value* kept(Device& device, const std::vector<Value>& values) {
+    return buffers_.emplace_back(copied_to(device, values)).template as<Value>();
+  }
   static T field_value(std::size_t i) { return T(0.01) * T(i % 101); }
   CellBoundary<T> rule_at(int f, Index i, Index j) const {
     const T a = boundaries.faces[f].a;
@@ -431,7 +414,7 @@ class BoundedBlock {
 
   Int3 shape_;
   int ghosts_;
-  std::array<Buffer, face_count> b_fields_, rules_;
+  std::vector<Buffer> buffers_;
 };
 
 // A block with boundaries, a field, and the expected result of a launch of `time_block` sweeps: plain sweeps,
@@ -496,15 +479,17 @@ class SweepCase {
     }
     if (interior) launch_exterior(kernel, args, *interior, plan, {});
     if (setting_.nan_at) {
-      EXPECT_TRUE(std::isnan(fetched<double>(device_, result.data())));
+      EXPECT_TRUE(std::isnan(fetched_value<double>(device_, result)));
       return;
     }
-    expect_same_there(device_, with_region(untouched(), swept_, region), out);
+    Field<T> expected = untouched();
+    for_each_cell(region, [&](Int3 at) { expected.view()(at) = swept_.view()(at); });
+    expect_same_there(device_, expected, out);
     if (!norm) return;
     double truth = 0;
     kernel_named(reduction_kernels<T>(), "reference")
         .launch({swept_.view(), before_.view(), region, *op, &truth, nullptr}, {});
-    EXPECT_NEAR(fetched<double>(device_, result.data()), truth,
+    EXPECT_NEAR(fetched_value<double>(device_, result), truth,
                 op == ReductionOp::max_abs ? 0.0 : 1e-12 * std::abs(truth));
   }
 

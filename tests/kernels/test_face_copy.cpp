@@ -1,6 +1,5 @@
 // Packing, unpacking, copies within a field, ghosts beyond boundaries, filling: on every backend.
-#include <array>
-#include <cmath>
+#include <atomic>
 
 #include "kernels/face_copy.hpp"
 #include "kernels/peer_copy.hpp"
@@ -17,7 +16,23 @@ Field<T> numbered(Device& host, Int3 extent, int ghosts) {
   return field;
 }
 
-class FaceCopyOf : public OnDevice {};
+class FaceCopyOf : public OnDevice {
+ protected:
+  // Boundaries on the faces whose bit is set in `mask`; the upper ones have a field of b. By default the
+  // region is the block, extended by `extend` cells into the ghosts where there is no boundary.
+  template <class T>
+  void expect_ghosts(Int3 n, int ghosts, int extend, unsigned mask, std::optional<Box> region = {}) {
+    constexpr unsigned odd_faces = 0b101010;
+    const BoundedBlock<T> there(*device_, n, ghosts, mask, odd_faces),
+        here(*host_, n, ghosts, mask, odd_faces);
+    if (!region) region = there.region(extend);
+    SCOPED_TRACE(fmt::format("{} ghosts {} walls {:b} region {}", text(n), ghosts, mask, text(*region)));
+    Field<T> expected = random_field<T>(*host_, n, ghosts, 21), field = to_device(*device_, expected);
+    functions(FaceCopy<T>::on).fill_boundaries(field.view(), there.boundaries, *region, {});
+    here.fill_ghosts(expected.view(), {true, true, true}, 0, region);
+    expect_same_there(*device_, expected, field);
+  }
+};
 
 // Slabs at the six faces, an edge, a corner, the block, the padded block.
 std::vector<Box> boxes_of(Int3 n, int g) {
@@ -35,7 +50,6 @@ std::vector<Box> boxes_of(Int3 n, int g) {
 
 TEST_P(FaceCopyOf, PacksXFastestAndUnpacksWhatItPacked) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const FaceCopy<T> copy = functions(FaceCopy<T>::on);
     // The last one has more planes than a grid can have thread blocks along z.
     for (Int3 n : {Int3{1, 1, 1}, Int3{17, 5, 3}, Int3{3, 17, 29}, Int3{64, 40, 33}, Int3{2, 1, 70001}}) {
       for (int g : {1, 2, 4}) {
@@ -44,12 +58,9 @@ TEST_P(FaceCopyOf, PacksXFastestAndUnpacksWhatItPacked) {
         const Field<T> numbers = numbered<T>(*host_, n, g);
         for (const Box& box : boxes_of(n, g)) {
           SCOPED_TRACE(text(n) + " ghosts " + std::to_string(g) + " box " + text(box));
-          const auto cells = static_cast<std::size_t>(box.cells());
-          const Buffer dense(*device_, cells * sizeof(T));
-          copy.pack(field.view(), box, dense.template as<T>(), {});
-          std::vector<T> packed(cells);
-          device_->copy(packed.data(), dense.data(), dense.bytes(), {});
-          device_->synchronize(Stream{});
+          const Buffer dense(*device_, static_cast<std::size_t>(box.cells()) * sizeof(T));
+          functions(FaceCopy<T>::on).pack(field.view(), box, dense.template as<T>(), {});
+          const std::vector<T> packed = fetched<T>(*device_, dense);
           std::size_t i = 0;
           Field<T> expected = filled<T>(*host_, n, g, T(-1));
           for_each_cell(box, [&](Int3 c) {
@@ -57,7 +68,7 @@ TEST_P(FaceCopyOf, PacksXFastestAndUnpacksWhatItPacked) {
             expected.view()(c) = numbers.view()(c);
           });
           Field<T> target = to_device(*device_, filled<T>(*host_, n, g, T(-1)));
-          copy.unpack(dense.template as<T>(), target.view(), box, {});
+          functions(FaceCopy<T>::on).unpack(dense.template as<T>(), target.view(), box, {});
           expect_same_there(*device_, expected, target);
         }
       }
@@ -86,19 +97,6 @@ TEST_P(FaceCopyOf, CopiesABoxWithinTheField) {
   });
 }
 
-// Boundaries on the faces whose bit is set in `mask`; the upper ones have a field of b. The region is the
-// block, extended by `extend` cells into the ghosts where there is no boundary.
-template <class T>
-void check_boundaries(const FaceCopy<T>& copy, Device& device, Device& host, Int3 n, int ghosts, int extend,
-                      unsigned mask) {
-  constexpr unsigned odd_faces = 0b101010;
-  const BoundedBlock<T> there(device, n, ghosts, mask, odd_faces), here(host, n, ghosts, mask, odd_faces);
-  Field<T> expected = random_field<T>(host, n, ghosts, 21), field = to_device(device, expected);
-  copy.fill_boundaries(field.view(), there.boundaries, there.region(extend), {});
-  here.fill_ghosts(expected.view(), {true, true, true}, 0, extend);
-  expect_same_there(device, expected, field);
-}
-
 TEST_P(FaceCopyOf, FillsTheGhostsBeyondBoundariesAndNoOthers) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     for (Int3 n : {Int3{1, 1, 1}, Int3{7, 5, 3}, Int3{2, 9, 33}, Int3{130, 129, 2}}) {
@@ -106,10 +104,7 @@ TEST_P(FaceCopyOf, FillsTheGhostsBeyondBoundariesAndNoOthers) {
         for (int extend : {0, ghosts - 1}) {
           for (unsigned mask = 0; mask < 64; ++mask) {
             const bool few = n.x > 100 && mask % 21 != 0;  // no faces, all lower, all upper, all
-            if (few) continue;
-            SCOPED_TRACE(text(n) + " ghosts " + std::to_string(ghosts) + " extend " + std::to_string(extend) +
-                         " walls " + std::to_string(mask));
-            check_boundaries<T>(functions(FaceCopy<T>::on), *device_, *host_, n, ghosts, extend, mask);
+            if (!few) expect_ghosts<T>(n, ghosts, extend, mask);
           }
         }
       }
@@ -120,26 +115,9 @@ TEST_P(FaceCopyOf, FillsTheGhostsBeyondBoundariesAndNoOthers) {
 // A region reads the ghosts of a boundary only where it reaches that boundary.
 TEST_P(FaceCopyOf, FillsOnlyWhatTheRegionLooksInto) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const Int3 n{9, 8, 7};
-    Boundaries<T> boundaries;
-    for (Boundary<T>& boundary : boundaries.faces) boundary = {true, T(-1), T(5), nullptr, 0};
     for (const Box& region :
-         {Box{{1, 1, 1}, {8, 7, 6}}, Box{{0, 2, 1}, {9, 8, 6}}, Box{{3, 3, 3}, {3, 8, 7}}}) {
-      SCOPED_TRACE(text(region));
-      Field<T> field = to_device(*device_, random_field<T>(*host_, n, 2, 21));
-      functions(FaceCopy<T>::on).fill_boundaries(field.view(), boundaries, region, {});
-      Field<T> expected = random_field<T>(*host_, n, 2, 21);
-      for_each_cell(region, [&](Int3 c) {
-        for (int f = 0; f < face_count; ++f) {
-          const int axis = f / 2, step = f % 2 == 1 ? 1 : -1;
-          if (c[axis] != (f % 2 == 1 ? n[axis] - 1 : 0)) continue;
-          Int3 ghost = c;
-          ghost[axis] += step;
-          expected.view()(ghost) = std::fma(T(-1), expected.view()(c), T(5));
-        }
-      });
-      expect_same_there(*device_, expected, field);
-    }
+         {Box{{1, 1, 1}, {8, 7, 6}}, Box{{0, 2, 1}, {9, 8, 6}}, Box{{3, 3, 3}, {3, 8, 7}}})
+      expect_ghosts<T>({9, 8, 7}, 2, 0, all_faces, region);
   });
 }
 
@@ -163,43 +141,17 @@ ON_EACH_BACKEND(FaceCopyOf, backend_cases(backend));
 
 constexpr int links = 2;
 
-// The flags that two peers and this rank share.
-class Flags {
- public:
-  explicit Flags(Device& device) : device_(device), memory_(device, sizeof(Shared)) {
-    put([](Shared& shared) { shared = {}; });
-    *abandoned_.as<std::uint32_t>() = 0;
-  }
-  struct Shared {
-    PeerFlags here[links], there[links];
-    PeerProgress progress;
-  };
+// What two peers and this rank share, in memory that the host accesses too.
+struct Shared {
+  PeerFlags here[links], there[links];
+  PeerProgress progress;
+  std::uint32_t abandoned;
 
-  PeerLinks get() {
-    Shared* const shared = memory_.as<Shared>();
-    PeerLinks all{{}, links, &shared->progress, abandoned_.as<std::uint32_t>()};
-    for (int i = 0; i < links; ++i) all.link[i] = {&shared->here[i], &shared->there[i]};
+  PeerLinks peers() {
+    PeerLinks all{{}, links, &progress, &abandoned};
+    for (int i = 0; i < links; ++i) all.link[i] = {&here[i], &there[i]};
     return all;
   }
-  Shared look() {
-    device_.copy(host_.data(), memory_.data(), sizeof(Shared), stream_);
-    device_.synchronize(stream_);
-    return *host_.as<Shared>();
-  }
-  template <class Change>
-  void put(Change change) {
-    change(*host_.as<Shared>());
-    device_.copy(memory_.data(), host_.data(), sizeof(Shared), stream_);
-    device_.synchronize(stream_);
-  }
-  void abandon() { *abandoned_.as<volatile std::uint32_t>() = 1; }
-
- private:
-  Device& device_;
-  Buffer memory_;
-  Buffer host_{device_, sizeof(Shared), Memory::staging};
-  Buffer abandoned_{device_, sizeof(std::uint32_t), Memory::staging};
-  Owned<Stream> stream_ = own_stream(device_, Priority::normal);
 };
 
 struct Boxes {
@@ -208,27 +160,29 @@ struct Boxes {
   int link;
 };
 
-// How cells are copied to their destination.
-enum class Way { direct, buffer };
-
 class PeerCopyCuda : public CudaTest {
  protected:
   void SetUp() override {
     CudaTest::SetUp();
-    if (device) host = make_host_device(device->row_alignment());
+    if (!device) return;
+    memory_ = Buffer(*device, sizeof(Shared), Memory::staging);
+    shared = new (memory_.data()) Shared{};
+    stream.emplace(own_stream(*device, Priority::high));
   }
   // Checks that the queued work waits for a peer, until the peer is abandoned.
-  void expect_to_wait_until_given_up(Flags& flags) {
+  void expect_to_wait_until_given_up() {
     const Owned<Event> ended = own_event(*device);
-    device->record(ended, stream());
+    device->record(ended, *stream);
     EXPECT_FALSE(device->passed(ended));
-    flags.abandon();
+    std::atomic_ref(shared->abandoned) = 1;
     device->synchronize(ended);
   }
 
   // Every cell of `from` holds its index plus one, every cell of `to` its negative index.
   template <class T>
-  void check(Way way, Int3 from_extent, Int3 to_extent, int ghosts, const std::vector<Boxes>& boxes) {
+  void check(bool through_buffer, Int3 from_extent, Int3 to_extent, int ghosts,
+             const std::vector<Boxes>& boxes) {
+    const auto host = make_host_device(device->row_alignment());
     Field<T> from_host(*host, from_extent, ghosts), to_host(*host, to_extent, ghosts);
     std::ranges::generate(elements(from_host), [i = 0]() mutable { return static_cast<T>(++i); });
     std::ranges::generate(elements(to_host), [i = 0]() mutable { return -static_cast<T>(i++); });
@@ -241,7 +195,7 @@ class PeerCopyCuda : public CudaTest {
       const FieldView<T> source = from.view(), target = to.view();
       PeerMessage<T> message{&source(b.from.lo), &target(b.to),  source.pitch_y,  source.pitch_z,
                              target.pitch_y,     target.pitch_z, b.from.extent(), b.link};
-      if (way == Way::buffer) {
+      if (through_buffer) {
         const auto bytes = static_cast<std::size_t>(n.product()) * sizeof(T);
         T* const dense = buffers.emplace_back(*device, (bytes + 15) / 16 * 16).template as<T>();
         arrivals.message[arrivals.count++] = {dense,          &target(b.to),  n.x, n.x * n.y,
@@ -253,61 +207,58 @@ class PeerCopyCuda : public CudaTest {
       }
       messages.message[messages.count++] = message;
     }
-    Flags flags(*device);
+    *shared = {};
     for (const std::uint64_t exchange : {1, 2, 3}) {
-      flags.put([&](Flags::Shared& s) { s.here[0] = s.here[1] = {exchange, exchange, 0}; });
-      PeerCopy<T>::on_gpu().store(messages, flags.get(), stream());
-      PeerCopy<T>::on_gpu().wait(arrivals, flags.get(), stream());
-      device->synchronize(stream());
-      const Flags::Shared found = flags.look();
-      for (const PeerFlags& there : found.there) {
+      shared->here[0] = shared->here[1] = {exchange, exchange, 0};
+      PeerCopy<T>::on_gpu().store(messages, shared->peers(), *stream);
+      PeerCopy<T>::on_gpu().wait(arrivals, shared->peers(), *stream);
+      device->synchronize(*stream);
+      for (const PeerFlags& there : shared->there) {
         EXPECT_EQ(there.free, exchange);
         EXPECT_EQ(there.stored, exchange);
       }
-      EXPECT_EQ(found.progress.exchange, exchange);
+      EXPECT_EQ(shared->progress.exchange, exchange);
     }
 
     for (const Boxes& b : boxes)
       for_each_cell(b.from.extent(),
                     [&](Int3 c) { to_host.view()(b.to + c) = from_host.view()(b.from.lo + c); });
-    const Field<T> result = copied(*device, *host, to);
+    const Field<T> result = copied(*device, *host, to);  // compared with its padding
     EXPECT_EQ(std::memcmp(result.data(), to_host.data(), result.bytes()), 0)
         << from_extent.x << " cells along x";
   }
   // Faces whose rows are whole words, rows with a remainder, single cells and corners, more words than one
   // thread block copies and more than all thread blocks copy at once.
   template <class T>
-  void check_all(Way way) {
+  void check_all(bool through_buffer) {
     for (const Index nx : {1, 2, 3, 5, 32, 33, 131, 1024}) {
       const Int3 n{nx, 9, 7}, m{nx, 5, 7};
-      check<T>(way, n, m, 1,
+      check<T>(through_buffer, n, m, 1,
                {{{{0, 8, 0}, {nx, 9, 7}}, {0, -1, 0}, 0}, {{{0, 0, 0}, {nx, 1, 7}}, {0, 5, 0}, 1}});
-      check<T>(way, n, n, 1,
+      check<T>(through_buffer, n, n, 1,
                {{{{0, 0, 0}, {nx, 9, 1}}, {0, 0, 7}, 1}, {{{0, 0, 6}, {nx, 9, 7}}, {0, 0, -1}, 0}});
-      check<T>(way, n, {2, 9, 7}, 1,
+      check<T>(through_buffer, n, {2, 9, 7}, 1,
                {{{{nx - 1, 0, 0}, {nx, 9, 7}}, {-1, 0, 0}, 0}, {{{0, 0, 0}, {1, 1, 1}}, {2, 9, 7}, 1}});
     }
-    check<T>(way, {64, 40, 40}, {64, 40, 40}, 4,
+    check<T>(through_buffer, {64, 40, 40}, {64, 40, 40}, 4,
              {{{{0, 0, 0}, {64, 40, 4}}, {0, 0, 40}, 0},
               {{{0, 36, 36}, {64, 40, 40}}, {0, -4, -4}, 0},
               {{{60, 0, 0}, {64, 40, 40}}, {-4, 0, 0}, 1}});
-    check<T>(way, {1024, 300, 1}, {1024, 300, 1}, 1,
+    check<T>(through_buffer, {1024, 300, 1}, {1024, 300, 1}, 1,
              {{{{0, 0, 0}, {1024, 300, 1}}, {0, 0, 1}, 0}, {{{1023, 0, 0}, {1024, 300, 1}}, {-1, 0, 0}, 1}});
   }
-  Stream stream() {
-    if (!stream_) stream_.emplace(own_stream(*device, Priority::high));
-    return *stream_;
-  }
-  std::unique_ptr<Device> host;
+
+  Shared* shared = nullptr;
+  std::optional<Owned<Stream>> stream;
 
  private:
-  std::optional<Owned<Stream>> stream_;
+  Buffer memory_;
 };
 
 TEST_F(PeerCopyCuda, CellsOfEveryBoxAndNoOthers) {
-  for (const Way way : {Way::direct, Way::buffer}) {
-    check_all<float>(way);
-    check_all<double>(way);
+  for (const bool through_buffer : {false, true}) {
+    check_all<float>(through_buffer);
+    check_all<double>(through_buffer);
   }
 }
 
@@ -319,16 +270,13 @@ TEST_F(PeerCopyCuda, NothingIsUnpackedBeforeThePeerHasStored) {
   for (const int link : {0, 1}) {
     arrivals.message[arrivals.count++] = {cell + 2 * link, cell + 4 + 2 * link, 1, 1, 1, 1, {1, 1, 1}, link};
   }
-  Flags flags(*device);
-  flags.put([](Flags::Shared& s) {
-    s.progress.exchange = 3;
-    s.here[0].stored = 2;
-    s.here[1].stored = 3;
-  });
-  PeerCopy<double>::on_gpu().wait(arrivals, flags.get(), stream());
-  expect_to_wait_until_given_up(flags);
+  shared->progress.exchange = 3;
+  shared->here[0].stored = 2;
+  shared->here[1].stored = 3;
+  PeerCopy<double>::on_gpu().wait(arrivals, shared->peers(), *stream);
+  expect_to_wait_until_given_up();
 
-  EXPECT_EQ((fetched<std::array<double, 8>>(*device, cell)), (std::array<double, 8>{0, 1, 2, 3, 4, 5, 2, 7}));
+  EXPECT_EQ(fetched<double>(*device, cells), (std::vector<double>{0, 1, 2, 3, 4, 5, 2, 7}));
 }
 
 // One peer has set its `free` flag, the other never does.
@@ -340,17 +288,15 @@ TEST_F(PeerCopyCuda, NothingIsStoredWhereThePeerIsNotFreeAndAllEndsWhenItIsGiven
   for (const int link : {0, 1}) {
     messages.message[messages.count++] = {cell + 2 + link, cell + link, 1, 1, 1, 1, {1, 1, 1}, link};
   }
-  Flags flags(*device);
-  flags.put([](Flags::Shared& s) { s.here[1].free = 1; });
-  PeerCopy<double>::on_gpu().store(messages, flags.get(), stream());
-  PeerCopy<double>::on_gpu().wait({}, flags.get(), stream());
-  expect_to_wait_until_given_up(flags);
+  shared->here[1].free = 1;
+  PeerCopy<double>::on_gpu().store(messages, shared->peers(), *stream);
+  PeerCopy<double>::on_gpu().wait({}, shared->peers(), *stream);
+  expect_to_wait_until_given_up();
 
-  EXPECT_EQ((fetched<std::array<double, 2>>(*device, cell)), (std::array<double, 2>{0, 1}));
-  const Flags::Shared after = flags.look();
-  EXPECT_EQ(after.there[0].free, 1u);  // this rank reports its own ghosts free nevertheless
-  EXPECT_EQ(after.there[0].stored, 0u);
-  EXPECT_EQ(after.there[1].stored, 1u);
+  EXPECT_EQ(fetched<double>(*device, cells), (std::vector<double>{0, 1, 1, 1}));
+  EXPECT_EQ(shared->there[0].free, 1u);  // this rank reports its own ghosts free nevertheless
+  EXPECT_EQ(shared->there[0].stored, 0u);
+  EXPECT_EQ(shared->there[1].stored, 1u);
 }
 
 }  // namespace

@@ -72,12 +72,11 @@ void expect_bits_of_points(Device& device, Random& random, const FormulaProgram&
   grid.pitch_z = grid.pitch_y * n.y;
   grid.pitch_time = grid.pitch_z * n.z;
   grid.unsound = unsound.as<std::uint64_t>();
-  std::vector<T> values(static_cast<std::size_t>(grid.pitch_time * grid.times), T(-7)), expected = values;
-  const Buffer values_there = copied_to(device, values);
+  std::vector<T> expected(static_cast<std::size_t>(grid.pitch_time * grid.times), T(-7));
+  const Buffer values_there = copied_to(device, expected);
   grid.values = values_there.template as<T>();
   FormulaGrids<T>::on(device.backend()).evaluate(grid, {});
-  device.copy(values.data(), values_there.data(), values_there.bytes(), {});
-  device.synchronize(Stream{});
+  const std::vector<T> values = fetched<T>(device, values_there);
 
   std::uint64_t earliest = no_time;
   for (int i = 0; i < grid.times; ++i)

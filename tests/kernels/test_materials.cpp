@@ -203,7 +203,7 @@ TEST_P(HeatOfMaterials, is_summed_with_the_capacity_of_each) {
                   [&](Int3 c) { sum.add(tables.heat[of.view()(c)] * double{field.view()(c)}); });
     FieldReductions<T>::on(device_->backend())
         .heat_sum({there.view(), materials}, result.template as<LongAccumulator>(), {});
-    EXPECT_EQ(fetched<LongAccumulator>(*device_, result.data()).rounded(), sum.rounded());
+    EXPECT_EQ(fetched_value<LongAccumulator>(*device_, result).rounded(), sum.rounded());
   });
 }
 

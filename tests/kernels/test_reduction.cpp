@@ -1,10 +1,6 @@
 // Reduction kernels: exact on small integers, close to long double elsewhere; NaN is never lost.
-#include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
-#include <optional>
-#include <vector>
 
 #include "kernels/long_accumulator.hpp"
 #include "support.hpp"
@@ -12,11 +8,6 @@
 
 namespace isotherm::test {
 namespace {
-
-template <class T>
-ReductionKernel<T> reduction_of(const KernelCase& c) {
-  return kernel_of(c, reduction_kernels<T>);
-}
 
 // The kernel's result for `a`, or for a - b; both are in host memory. `words`: receives the exact sum, before
 // it is rounded.
@@ -33,8 +24,8 @@ double reduce(const ReductionKernel<T>& kernel, Device& device, ReductionOp op, 
       {a_there.view(), b ? std::as_const(*b_there).view() : none, region, op, result.template as<double>(),
        scratch.data(), words ? unrounded.template as<LongAccumulator>() : nullptr},
       {});
-  if (words) *words = fetched<LongAccumulator>(device, unrounded.data());
-  return fetched<double>(device, result.data());
+  if (words) *words = fetched_value<LongAccumulator>(device, unrounded);
+  return fetched_value<double>(device, result);
 }
 
 template <class T>
@@ -60,7 +51,7 @@ class ReductionVariant : public OnDevice {};
 
 TEST_P(ReductionVariant, IsExactOnSmallIntegersOfAnyShape) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const ReductionKernel<T> kernel = reduction_of<T>(GetParam());
+    const ReductionKernel<T> kernel = kernel_of(GetParam(), reduction_kernels<T>);
     std::vector<Int3> all = shapes;
     for (Index n : {2, 3, 7, 8, 31, 32, 33, 255, 256, 257, 1023, 1024, 1025, 4095, 4096, 4097, 9000}) {
       all.push_back({n, 1, 1});
@@ -91,7 +82,7 @@ TEST_P(ReductionVariant, IsExactOnSmallIntegersOfAnyShape) {
 // thread blocks than run at once; an emulated GPU has few.
 TEST_P(ReductionVariant, IsCloseToLongDoubleOnRealNumbersTwice) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const ReductionKernel<T> kernel = reduction_of<T>(GetParam());
+    const ReductionKernel<T> kernel = kernel_of(GetParam(), reduction_kernels<T>);
     const bool slow = is_slow(*device_);
     for (const Int3 shape : {Int3{67, slow ? 15 : 45, 33}, Int3{150, slow ? 20 : 100, 20}}) {
       const Field<T> a = random_field<T>(*host_, shape, 1, 7), b = random_field<T>(*host_, shape, 1, 8);
@@ -115,43 +106,37 @@ TEST_P(ReductionVariant, IsCloseToLongDoubleOnRealNumbersTwice) {
 }
 
 TEST_P(ReductionVariant, GivesZeroForAnEmptyRegion) {
-  const auto row = reduction_of<double>(GetParam());
+  const auto kernel = kernel_of(GetParam(), reduction_kernels<double>);
   const Field<double> a = random_field<double>(*host_, {4, 4, 4}, 1, 9);
   for (ReductionOp op : all_ops)
     for (const Box empty : {Box{{1, 1, 1}, {1, 3, 3}}, Box{{0, 0, 3}, {4, 4, 2}}})
-      EXPECT_EQ(reduce<double>(row, *device_, op, a, nullptr, empty), 0.0);
+      EXPECT_EQ(reduce<double>(kernel, *device_, op, a, nullptr, empty), 0.0);
 }
 
-TEST_P(ReductionVariant, FindsNaNWhereverItIs) {
+// With each operation in turn.
+TEST_P(ReductionVariant, FindsNaNAndTheLargestMagnitudeWhereverTheyAre) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const ReductionKernel<T> kernel = reduction_of<T>(GetParam());
-    const Int3 shape{21, 5, 3};
-    const Box whole{{0, 0, 0}, shape};
-    // NaN in every lane of a vector, with each operation in turn.
-    for (Index i = 0; i < shape.product(); i += is_slow(*device_) ? 35 : 7) {
-      Field<T> a = random_field<T>(*host_, shape, 1, 9);
-      a.view()(i % 21, i / 21 % 5, i / 105) = std::numeric_limits<T>::quiet_NaN();
-      const ReductionOp op = all_ops[i / 28 % 4];
-      ASSERT_TRUE(std::isnan(reduce<T>(kernel, *device_, op, a, nullptr, whole))) << "cell " << i;
-    }
-    // NaN in the ghosts and in the padding must be ignored.
-    Field<T> a = filled(*host_, shape, 1, std::numeric_limits<T>::quiet_NaN());
-    for (Index i = 0; i < shape.product(); ++i) a.view()(i % 21, i / 21 % 5, i / 105) = T(2);
-    EXPECT_EQ(reduce<T>(kernel, *device_, ReductionOp::sum, a, nullptr, whole), 2.0 * shape.product());
-    EXPECT_EQ(reduce<T>(kernel, *device_, ReductionOp::max_abs, a, nullptr, whole), 2.0);
+    const auto kernel = kernel_of(GetParam(), reduction_kernels<T>);
+    const Box whole{{0, 0, 0}, {35, 3, 2}};
+    for_each_cell(whole, [&, i = 0](Int3 cell) mutable {
+      SCOPED_TRACE("cell " + text(cell));
+      Field<T> a = random_field<T>(*host_, whole.hi, 1, 10);
+      a.view()(cell) = T(-3);
+      EXPECT_EQ(reduce<T>(kernel, *device_, ReductionOp::max_abs, a, nullptr, whole), 3.0);
+      a.view()(cell) = std::numeric_limits<T>::quiet_NaN();
+      EXPECT_TRUE(std::isnan(reduce<T>(kernel, *device_, all_ops[i++ % 4], a, nullptr, whole)));
+    });
   });
 }
 
-TEST_P(ReductionVariant, SeesTheLargestMagnitudeInEveryCell) {
+TEST_P(ReductionVariant, IgnoresGhostsAndPadding) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const ReductionKernel<T> kernel = reduction_of<T>(GetParam());
-    const Int3 shape{35, 3, 2};
-    for (Index i = 0; i < shape.product(); ++i) {
-      Field<T> a = random_field<T>(*host_, shape, 1, 10);
-      a.view()(i % 35, i / 35 % 3, i / 105) = T(-3);
-      ASSERT_EQ(reduce<T>(kernel, *device_, ReductionOp::max_abs, a, nullptr, {{0, 0, 0}, shape}), 3.0)
-          << "cell " << i;
-    }
+    const Box whole{{0, 0, 0}, {21, 5, 3}};
+    Field<T> a = filled(*host_, whole.hi, 1, std::numeric_limits<T>::quiet_NaN());
+    for_each_cell(whole, [&](Int3 cell) { a.view()(cell) = T(2); });
+    const auto kernel = kernel_of(GetParam(), reduction_kernels<T>);
+    EXPECT_EQ(reduce<T>(kernel, *device_, ReductionOp::sum, a, nullptr, whole), 2.0 * 21 * 5 * 3);
+    EXPECT_EQ(reduce<T>(kernel, *device_, ReductionOp::max_abs, a, nullptr, whole), 2.0);
   });
 }
 
@@ -168,8 +153,8 @@ TEST(ReductionOfTheHost, HasTheSameBitsForAnyThreadsAndInstructionSet) {
       std::vector<double> found;
       on_threads({1, 2, 3, 4, 5}, [&] {
         for (InstructionSet set : instruction_sets())
-          found.push_back(reduce(reduction_of<double>({name, "fp64", Backend::host, set}), *host, op, a, &b,
-                                 {{1, 0, 2}, {96, 61, 53}}));
+          found.push_back(reduce(kernel_of({name, "", Backend::host, set}, reduction_kernels<double>), *host,
+                                 op, a, &b, {{1, 0, 2}, {96, 61, 53}}));
       });
       for (double value : found) EXPECT_EQ(value, found.front()) << name << " " << static_cast<int>(op);
     }
@@ -179,27 +164,23 @@ TEST(ReductionOfTheHost, HasTheSameBitsForAnyThreadsAndInstructionSet) {
 // Kernels whose sums are exact.
 class ExactReductionVariant : public ReductionVariant {
  protected:
-  // The words of an exact sum; the kernel returns the rounded sum.
+  // Compares the words of a sum with one addition per cell; the kernel returns the rounded sum.
   template <class T>
-  LongAccumulator words(ReductionOp op, const Field<T>& a, const Field<T>* b, Box region) {
-    LongAccumulator sum;
-    const double value = reduce(reduction_of<T>(GetParam()), *device_, op, a, b, region, &sum);
-    EXPECT_TRUE(same_bits_or_nan(value, sum.rounded()));
-    return sum;
+  void expect_words(ReductionOp op, const Field<T>& a, const Field<T>* b = nullptr) {
+    SCOPED_TRACE(text(a.view().extent) + ", operation " + std::to_string(static_cast<int>(op)));
+    const Box region = a.view().interior();
+    LongAccumulator found{}, expected{};
+    const double value =
+        reduce(kernel_of(GetParam(), reduction_kernels<T>), *device_, op, a, b, region, &found);
+    for_each_cell(region, [&](Int3 c) {
+      const double d = difference(a, b, c);
+      expected.add(op == ReductionOp::sum ? d : op == ReductionOp::sum_abs ? std::fabs(d) : d * d);
+    });
+    expected.normalise();
+    EXPECT_TRUE(same_bits(found, expected));
+    EXPECT_TRUE(same_bits_or_nan(value, found.rounded()));
   }
 };
-
-// The reference: one addition per cell.
-template <class T>
-LongAccumulator one_by_one(ReductionOp op, const Field<T>& a, const Field<T>* b, Box region) {
-  LongAccumulator sum{};
-  for_each_cell(region, [&](Int3 c) {
-    const double d = difference(a, b, c);
-    sum.add(op == ReductionOp::sum ? d : op == ReductionOp::sum_abs ? std::fabs(d) : d * d);
-  });
-  sum.normalise();
-  return sum;
-}
 
 // Values of every magnitude of T and both signs; many squares are subnormal or infinite.
 template <class T>
@@ -219,21 +200,17 @@ TEST_P(ExactReductionVariant, HasTheWordsOfOneAdditionACell) {
   Random random;
   for_precision(GetParam().precision, [&]<class T>(T) {
     for (Int3 shape : {Int3{1, 1, 1}, Int3{5000, 2, 1}, Int3{7, 5, 61}, Int3{2048, 1, 1}, Int3{33, 31, 20}}) {
-      const Box whole{{0, 0, 0}, shape};
       const Field<T> mild = random_field<T>(*host_, shape, 1, random());
       const Field<T> mild_too = random_field<T>(*host_, shape, 1, random());
       Field<T> wild = field_of_all_sizes<T>(*host_, shape, random);
       for (ReductionOp op : sums) {
-        SCOPED_TRACE(text(shape) + ", operation " + std::to_string(static_cast<int>(op)));
-        EXPECT_TRUE(same_bits(words(op, mild, &mild_too, whole), one_by_one(op, mild, &mild_too, whole)));
-        EXPECT_TRUE(same_bits(words<T>(op, wild, nullptr, whole), one_by_one<T>(op, wild, nullptr, whole)));
-        EXPECT_TRUE(same_bits(words(op, wild, &mild, whole), one_by_one(op, wild, &mild, whole)));
+        expect_words(op, mild, &mild_too);
+        expect_words(op, wild);
+        expect_words(op, wild, &mild);
       }
       wild.view()(shape.x / 2, shape.y / 2, shape.z / 2) = std::numeric_limits<T>::infinity();
       wild.view()(0, 0, 0) = -std::numeric_limits<T>::quiet_NaN();
-      for (ReductionOp op : sums) {
-        EXPECT_TRUE(same_bits(words<T>(op, wild, nullptr, whole), one_by_one<T>(op, wild, nullptr, whole)));
-      }
+      for (ReductionOp op : sums) expect_words(op, wild);
     }
   });
 }
@@ -298,38 +275,39 @@ TEST(LongAccumulator, KeepsEveryDouble) {
   }
 }
 
-TEST(LongAccumulator, RoundsTiesToEven) {
+TEST(LongAccumulator, RoundsOnceAndRemembersWhatIsNoNumber) {
   const double ulp = 0x1p-52;
-  EXPECT_EQ(sum_of({1, ulp / 2}), 1);
-  EXPECT_EQ(sum_of({1 + ulp, ulp / 2}), 1 + 2 * ulp);
-  EXPECT_EQ(sum_of({1, ulp / 2, least}), 1 + ulp);
-  EXPECT_EQ(sum_of({1, ulp / 2, -least}), 1);
-  EXPECT_EQ(sum_of({-1, -ulp / 2}), -1);
-  EXPECT_EQ(sum_of({-1 - ulp, -ulp / 2}), -1 - 2 * ulp);
-  EXPECT_EQ(sum_of({2 - ulp, ulp / 2}), 2);                   // rounding carries into the exponent
-  EXPECT_EQ(sum_of({0x1p-1022, -least}), 0x1p-1022 - least);  // exact in the subnormal range
-}
-
-TEST(LongAccumulator, OverflowsWhereTheSumIsBeyondEveryDouble) {
-  EXPECT_EQ(sum_of({largest, largest}), infinity);
-  EXPECT_EQ(sum_of({-largest, -largest}), -infinity);
-  EXPECT_EQ(sum_of({largest, 0x1p969}), largest);   // a quarter of an ulp
-  EXPECT_EQ(sum_of({largest, 0x1p970}), infinity);  // half: the even one is out of range
-  EXPECT_EQ(sum_of(std::vector<double>(100000, largest)), infinity);
-}
-
-TEST(LongAccumulator, RemembersWhatIsNoNumber) {
-  EXPECT_TRUE(std::isnan(sum_of({1, not_a_number, 2})));
-  EXPECT_TRUE(std::isnan(sum_of({-not_a_number, infinity})));
-  EXPECT_TRUE(std::isnan(sum_of({infinity, 1, -infinity})));
-  EXPECT_EQ(sum_of({infinity, -largest, infinity}), infinity);
-  EXPECT_EQ(sum_of({-infinity, largest}), -infinity);
-}
-
-TEST(LongAccumulator, ZeroIsPositive) {
-  EXPECT_TRUE(same_bits(sum_of({}), 0.0));
-  EXPECT_TRUE(same_bits(sum_of({-0.0, -0.0}), 0.0));
-  EXPECT_TRUE(same_bits(sum_of({-least, least}), 0.0));
+  const struct {
+    std::vector<double> values;
+    double sum;
+  } cases[] = {
+      // Ties are rounded to even.
+      {{1, ulp / 2}, 1},
+      {{1 + ulp, ulp / 2}, 1 + 2 * ulp},
+      {{1, ulp / 2, least}, 1 + ulp},
+      {{1, ulp / 2, -least}, 1},
+      {{-1, -ulp / 2}, -1},
+      {{-1 - ulp, -ulp / 2}, -1 - 2 * ulp},
+      {{2 - ulp, ulp / 2}, 2},                   // rounding carries into the exponent
+      {{0x1p-1022, -least}, 0x1p-1022 - least},  // exact in the subnormal range
+      // A sum beyond every double is infinite.
+      {{largest, largest}, infinity},
+      {{-largest, -largest}, -infinity},
+      {{largest, 0x1p969}, largest},   // a quarter of an ulp
+      {{largest, 0x1p970}, infinity},  // half: the even one is out of range
+      {std::vector<double>(100000, largest), infinity},
+      {{1, not_a_number, 2}, not_a_number},
+      {{-not_a_number, infinity}, not_a_number},
+      {{infinity, 1, -infinity}, not_a_number},
+      {{infinity, -largest, infinity}, infinity},
+      {{-infinity, largest}, -infinity},
+      // Zero is positive.
+      {{}, 0},
+      {{-0.0, -0.0}, 0},
+  };
+  for (const auto& [values, sum] : cases)
+    EXPECT_TRUE(same_bits_or_nan(sum_of(values), sum))
+        << testing::PrintToString(values) << ": " << sum_of(values);
 }
 
 // Values of all sizes, most of which cancel.

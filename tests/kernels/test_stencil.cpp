@@ -51,28 +51,19 @@ void check_regions(const StencilKernel<T>& kernel, int tile, Device& device, Int
     sweep.expect_of(kernel, tile, region, {});
 }
 
-// All shapes in the first tile. In other tiles only large shapes without a source; TemporalSweeps tests the
-// other tiles of kernels with temporal blocking.
-template <class T>
-void check_kernel(const StencilKernel<T>& kernel, Device& device) {
-  for (const int tile : tiles_of(kernel)) {
-    if (tile > 0 && kernel.max_time_block > 1) continue;
-    SCOPED_TRACE("tile " + std::to_string(tile));
-    for (Int3 shape : shapes) {
-      if (tile > 0 && is_tiny(shape)) continue;
-      for (const auto& [ghosts, has_source] : {std::pair{1, false}, {3, true}}) {
-        if (tile > 0 && !has_source && shape.product() < 5000) continue;
-        SCOPED_TRACE(text(shape) + ", ghosts " + std::to_string(ghosts) + (has_source ? ", source" : ""));
-        check_regions(kernel, tile, device, shape, ghosts, has_source);
-      }
-    }
-  }
-}
-
 class StencilVariant : public StencilTest {};
 
+// All shapes in the first tile. In other tiles only large shapes without a source; TemporalSweeps tests the
+// other tiles of kernels with temporal blocking.
 TEST_P(StencilVariant, HasTheBitsOfTheFormula) {
-  on_kernel([](const auto& kernel, Device& device) { check_kernel(kernel, device); });
+  on_every_tile(shapes, [](const auto& kernel, int tile, Device& device, Int3 shape) {
+    if (tile > 0 && kernel.max_time_block > 1) return;
+    for (const auto& [ghosts, has_source] : {std::pair{1, false}, {3, true}}) {
+      if (tile > 0 && !has_source && shape.product() < 5000) continue;
+      SCOPED_TRACE(has_source ? "source" : "no source");
+      check_regions(kernel, tile, device, shape, ghosts, has_source);
+    }
+  });
 }
 
 // More blocks along y or z than the limit of a grid (65535).
@@ -105,7 +96,7 @@ TEST_F(CudaTest, LargeFieldsNeed64BitIndices) {
     const Buffer scratch(*device, kernel.scratch_bytes(all)), result(*device, sizeof(double));
     const auto reduce = [&](FieldView<const float> a, FieldView<const float> b, ReductionOp op) {
       kernel.launch({a, b, all, op, result.as<double>(), scratch.data()}, {});
-      return fetched<double>(*device, result.data());
+      return fetched_value<double>(*device, result);
     };
     EXPECT_EQ(reduce(in.view(), {}, ReductionOp::sum), cells + 4) << kernel.name;
     EXPECT_EQ(reduce(in.view(), {}, ReductionOp::max_abs), 5.0) << kernel.name;
@@ -206,9 +197,9 @@ TEST_P(StencilBoundaries, AreAppliedOrFoundInTheGhosts) {
   std::vector<Int3> all = shapes;
   all.push_back({139, 37, 67});  // several partly filled tiles and chunks of every kernel
   for (const Index x : {46, 60, 61, 62, 94}) all.push_back({x, 17, 5});  // rows that nearly fill their pitch
-  on_every_tile(all, [](const auto& row, int tile, Device& device, Int3 shape) {
-    if (tile > 0 && !applies_boundaries(row) && shape.product() > 5000) return;
-    check(row, tile, device, shape);
+  on_every_tile(all, [](const auto& kernel, int tile, Device& device, Int3 shape) {
+    if (tile > 0 && !applies_boundaries(kernel) && shape.product() > 5000) return;
+    check(kernel, tile, device, shape);
   });
 }
 
@@ -216,24 +207,24 @@ TEST_P(StencilBoundaries, AreAppliedOrFoundInTheGhosts) {
 // contains both boundaries across y; chunks have enough planes that a b of the previous plane would differ.
 TEST_P(StencilBoundaries, VaryOverEveryFace) {
   on_every_tile({{128, 64, 21}, {256, 32, 19}, {128, 8, 60}, {128, 4, 60}},
-                [](const auto& row, int tile, Device& device, Int3 shape) {
-                  if ((tile > 0 || shape.y != 8) && !applies_boundaries(row)) return;
-                  check(row, tile, device, shape, 2, all_faces, all_faces);
+                [](const auto& kernel, int tile, Device& device, Int3 shape) {
+                  if ((tile > 0 || shape.y != 8) && !applies_boundaries(kernel)) return;
+                  check(kernel, tile, device, shape, 2, all_faces, all_faces);
                 });
 }
 
 TEST_P(StencilBoundaries, StandBesideRegionsThatReachIntoGhosts) {
   on_every_tile({{1, 1, 1}, {3, 40, 2}, {61, 33, 5}, {134, 37, 9}},
-                [](const auto& row, int tile, Device& device, Int3 shape) {
-                  if ((tile > 0 || shape.x > 100) && !applies_boundaries(row)) return;
+                [](const auto& kernel, int tile, Device& device, Int3 shape) {
+                  if ((tile > 0 || shape.x > 100) && !applies_boundaries(kernel)) return;
                   // On the lower or the upper faces of all axes; on no face, which StencilVariant tests in
                   // all tiles; across one axis.
                   std::vector<unsigned> masks = {0b010101u, 0b101010u};
                   if (tile == 0) masks.push_back(0u);
                   if (tile == 0 && shape.x < 100)
                     masks.insert(masks.end(), {0b000011u, 0b001100u, 0b110000u});
-                  for (const unsigned mask : masks) check(row, tile, device, shape, 5, mask);
-                  check(row, tile, device, shape, 2, 0b010101u);
+                  for (const unsigned mask : masks) check(kernel, tile, device, shape, 5, mask);
+                  check(kernel, tile, device, shape, 2, 0b010101u);
                 });
 }
 
@@ -292,11 +283,11 @@ TEST_P(StepInParts, IsAStep) {
 
 // Tiles begin at whole packs, before the first cell of such a region.
 TEST_P(StepInParts, IsAStepAlsoInGhosts) {
-  on_kernel([](const auto& row, Device& device) {
+  on_kernel([](const auto& kernel, Device& device) {
     for (const Index x : {126, 300}) {
       for (const Int3 below : {Int3{0, 1, 0}, Int3{2, 0, 1}}) {
-        check_cut(row, device, {{x, 37, 4}, below, {0, 2, 1}, 1}, 0, ReductionOp::sum_squares, 0);
-        check_cut(row, device, {{x, 37, 4}, below, {1, 0, 0}, 2}, 0, ReductionOp::max_abs, 0);
+        check_cut(kernel, device, {{x, 37, 4}, below, {0, 2, 1}, 1}, 0, ReductionOp::sum_squares, 0);
+        check_cut(kernel, device, {{x, 37, 4}, below, {1, 0, 0}, 2}, 0, ReductionOp::max_abs, 0);
       }
     }
   });
