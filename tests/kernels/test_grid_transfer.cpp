@@ -11,43 +11,29 @@
 namespace isotherm::test {
 namespace {
 
+// By axis, for the cells of both grids; ghosts of the coarse grid represent the values beyond it.
 template <class T>
 struct Tables {
   std::array<std::vector<CellOverlap<T>>, 3> overlaps;
   std::array<std::vector<Interpolation<T>>, 3> interpolations;
+  std::array<Buffer, 3> overlaps_there, interpolations_there;
 
-  // Ghosts of the coarse grid represent the values beyond it.
-  Tables(Int3 fine, Int3 coarse) {
-    for (int axis = 0; axis < 3; ++axis) {
-      const auto at = static_cast<std::size_t>(axis);
-      for (Index i = 0; i < coarse[axis]; ++i) {
-        const CellOverlap<double> found = overlap_of(i, fine[axis], coarse[axis]);
-        CellOverlap<T> overlap{found.first, found.count};
-        for (int k = 0; k < 3; ++k) overlap.share[k] = static_cast<T>(found.share[k]);
-        overlaps[at].push_back(overlap);
+  Tables(Device& device, Int3 fine, Int3 coarse) {
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const Index n = fine[static_cast<int>(axis)], m = coarse[static_cast<int>(axis)];
+      for (Index i = 0; i < m; ++i) {
+        const auto [first, count, share] = overlap_of(i, n, m);
+        overlaps[axis].push_back({first, count, {T(share[0]), T(share[1]), T(share[2])}});
       }
-      for (Index i = 0; i < fine[axis]; ++i) {
-        const AxisInterpolation found = interpolation_of(i, fine[axis], coarse[axis]);
-        const auto lower = static_cast<int>(found.lower);
-        interpolations[at].push_back(
-            {lower, lower + 1, static_cast<T>(1 - found.upper_weight), static_cast<T>(found.upper_weight)});
+      for (Index i = 0; i < n; ++i) {
+        const auto [lower, upper_weight] = interpolation_of(i, n, m);
+        const int at = static_cast<int>(lower);
+        interpolations[axis].push_back({at, at + 1, T(1 - upper_weight), T(upper_weight)});
       }
+      overlaps_there[axis] = copied_to(device, overlaps[axis]);
+      interpolations_there[axis] = copied_to(device, interpolations[axis]);
     }
   }
-
-  struct OnDevice {
-    std::vector<Buffer> buffers;
-    OnDevice(Device& device, const Tables& tables) {
-      for (const auto& table : tables.overlaps) buffers.push_back(copied_to(device, table));
-      for (const auto& table : tables.interpolations) buffers.push_back(copied_to(device, table));
-    }
-    const CellOverlap<T>* overlaps(std::size_t axis) const {
-      return buffers[axis].template as<CellOverlap<T>>();
-    }
-    const Interpolation<T>* interpolations(std::size_t axis) const {
-      return buffers[3 + axis].template as<Interpolation<T>>();
-    }
-  };
 };
 
 struct Grids {
@@ -78,7 +64,10 @@ TEST_P(GridTransferOf, RestrictsTheMeanUpdate) {
             fine.view()(-1, at.y, at.z) = across_x[0].ghost(at.y, at.z, fine.view()(0, at.y, at.z));
             fine.view()(n.x, at.y, at.z) = across_x[1].ghost(at.y, at.z, fine.view()(n.x - 1, at.y, at.z));
           });
-        const Tables<T> tables(n, m);
+        const Tables<T> tables(*device_, n, m);
+        const auto there_of = [&](int axis) {
+          return tables.overlaps_there[axis].template as<const CellOverlap<T>>();
+        };
         Field<T> expected = random_field<T>(*host_, m, 1, 3), coarse = to_device(*device_, expected);
         Field<T> first = random_field<T>(*host_, m, 1, 4), swept_there = to_device(*device_, first);
         for_each_cell(m, [&](Int3 cell) {
@@ -103,20 +92,18 @@ TEST_P(GridTransferOf, RestrictsTheMeanUpdate) {
           first.view()(cell) = T(1.25) * (T(3.5) * sum);
         });
         const Field<T> source_there = to_device(*device_, source);
-        const typename Tables<T>::OnDevice tables_there(*device_, tables);
-        transfer.restrict_residual(
-            {there.view(),
-             has_source ? source_there.view() : FieldView<const T>{},
-             c,
-             coarse.view(),
-             Box{{0, 0, 0}, m},
-             T(3.5),
-             {tables_there.overlaps(0), tables_there.overlaps(1), tables_there.overlaps(2)},
-             nested,
-             {across_x[0], across_x[1]},
-             has_source ? swept_there.view() : FieldView<T>{},
-             {T(0.4), T(0.2), T(0.1), T(0.1), T(1.25)}},
-            {});
+        transfer.restrict_residual({there.view(),
+                                    has_source ? source_there.view() : FieldView<const T>{},
+                                    c,
+                                    coarse.view(),
+                                    Box{{0, 0, 0}, m},
+                                    T(3.5),
+                                    {there_of(0), there_of(1), there_of(2)},
+                                    nested,
+                                    {across_x[0], across_x[1]},
+                                    has_source ? swept_there.view() : FieldView<T>{},
+                                    {T(0.4), T(0.2), T(0.1), T(0.1), T(1.25)}},
+                                   {});
         expect_same_there(*device_, expected, coarse);
         if (has_source) expect_same_there(*device_, first, swept_there);
       }
@@ -129,7 +116,10 @@ TEST_P(GridTransferOf, AddsTheInterpolatedError) {
     for (const auto& [n, m] : all_grids) {
       SCOPED_TRACE(text(n));
       const Field<T> coarse = random_field<T>(*host_, m, 1, 1);
-      const Tables<T> tables(n, m);
+      const Tables<T> tables(*device_, n, m);
+      const auto there_of = [&](int axis) {
+        return tables.interpolations_there[axis].template as<const Interpolation<T>>();
+      };
       Field<T> expected = random_field<T>(*host_, n, 1, 2), fine = to_device(*device_, expected);
       for_each_cell(n, [&](Int3 cell) {
         const auto on = [&](int axis) { return tables.interpolations[axis][cell[axis]]; };
@@ -145,14 +135,12 @@ TEST_P(GridTransferOf, AddsTheInterpolatedError) {
         expected.view()(cell) += blend(on(0), at(on(0).lower), at(on(0).upper), T(0.25));
       });
       const Field<T> there = to_device(*device_, coarse);
-      const typename Tables<T>::OnDevice tables_there(*device_, tables);
       functions(GridTransfer<T>::on)
           .prolong_add({there.view(),
                         fine.view(),
                         Box{{0, 0, 0}, n},
                         T(0.25),
-                        {tables_there.interpolations(0), tables_there.interpolations(1),
-                         tables_there.interpolations(2)},
+                        {there_of(0), there_of(1), there_of(2)},
                         n == m + m},
                        {});
       expect_same_there(*device_, expected, fine);
