@@ -93,31 +93,24 @@ TEST_F(DeviceCuda, CopiesRoundTripThroughEveryKindOfMemory) {
 }
 
 // The second stream reads what the first writes last, after copies that take far longer than a launch:
-// without the event it would read the old values.
+// without the event it would read the old value.
 TEST_F(DeviceCuda, EventsOrderStreams) {
   const std::size_t bytes = 512 * mebibyte;
-  const Buffer a(*device, bytes), b(*device, bytes), small(*device, 4096);
-  const Buffer before(*device, 4096, Memory::staging), after(*device, 4096, Memory::staging);
-  const Buffer result(*device, 4096, Memory::staging);
-  for (int i = 0; i < 1024; ++i) {
-    before.as<std::uint32_t>()[i] = 1;
-    after.as<std::uint32_t>()[i] = 2;
-    result.as<std::uint32_t>()[i] = 0;
-  }
+  const Buffer a(*device, bytes), b(*device, bytes), small = copied_to<std::uint32_t>(*device, {1});
+  const Buffer after(*device, 4, Memory::staging), result(*device, 4, Memory::staging);
+  *after.as<std::uint32_t>() = 2;
+  *result.as<std::uint32_t>() = 0;
   const auto writer = own_stream(*device, Priority::normal);
   const auto reader = own_stream(*device, Priority::high);
   const auto written = own_event(*device);
-  device->copy(small.data(), before.data(), 4096, writer);
-  device->synchronize(writer);
 
   for (int i = 0; i < 16; ++i) device->copy(b.data(), a.data(), bytes, writer);
-  device->copy(small.data(), after.data(), 4096, writer);
+  device->copy(small.data(), after.data(), 4, writer);
   device->record(written, writer);
   device->wait(reader, written);
-  device->copy(result.data(), small.data(), 4096, reader);
+  device->copy(result.data(), small.data(), 4, reader);
   device->synchronize(reader);  // not the writer: the event implies its end
-  EXPECT_EQ(result.as<std::uint32_t>()[0], 2u);
-  EXPECT_EQ(result.as<std::uint32_t>()[1023], 2u);
+  EXPECT_EQ(*result.as<std::uint32_t>(), 2u);
   device->synchronize(written);
 }
 
@@ -156,22 +149,17 @@ TEST_F(DeviceCuda, DevicesWorkFromAnyThreadAndSideBySide) {
   const int count = static_cast<int>(find_cuda_devices().devices.size());
   std::vector<std::unique_ptr<Device>> devices;
   for (int i = 0; i < count; ++i) devices.push_back(make_cuda_device(i));
-  std::vector<std::vector<std::uint32_t>> received(devices.size(), std::vector<std::uint32_t>(mebibyte));
+  std::vector<std::vector<std::uint32_t>> received(devices.size());
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     threads.emplace_back([&, i] {
-      const std::vector<std::uint32_t> sent = counted(mebibyte, static_cast<std::uint32_t>(i));
-      const Buffer buffer(*devices[i], 4 * mebibyte);
-      const auto stream = own_stream(*devices[i], Priority::normal);
-      devices[i]->copy(buffer.data(), sent.data(), 4 * mebibyte, stream);
-      devices[i]->copy(received[i].data(), buffer.data(), 4 * mebibyte, stream);
-      devices[i]->synchronize(stream);
+      const Buffer buffer = copied_to(*devices[i], counted(mebibyte, static_cast<std::uint32_t>(i)));
+      received[i] = test::fetched<std::uint32_t>(*devices[i], buffer);
     });
   }
   for (std::thread& thread : threads) thread.join();
-  for (std::size_t i = 0; i < devices.size(); ++i) {
+  for (std::size_t i = 0; i < devices.size(); ++i)
     EXPECT_EQ(received[i], counted(mebibyte, static_cast<std::uint32_t>(i))) << "device " << i;
-  }
 }
 
 }  // namespace
