@@ -50,6 +50,12 @@ namespace {
 
 using emulation::result;
 
+template <class Value>
+cudaError_t give(Value* to, const Value& value) {
+  *to = value;
+  return cudaSuccess;
+}
+
 cudaError_t last_error = cudaSuccess;
 thread_local EmulatedGraph* capturing = nullptr;  // by this thread
 
@@ -147,19 +153,10 @@ const char* cudaGetErrorName(cudaError_t code) {
   return (number = std::to_string(code)).c_str();
 }
 
-cudaError_t cudaDriverGetVersion(int* version) {
-  *version = CUDART_VERSION;
-  return cudaSuccess;
-}
+cudaError_t cudaDriverGetVersion(int* version) { return give(version, CUDART_VERSION); }
 cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(version); }
-cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
-  return cudaSuccess;
-}
-cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
-  return cudaSuccess;
-}
+cudaError_t cudaGetDeviceCount(int* count) { return give(count, 1); }
+cudaError_t cudaGetDevice(int* device) { return give(device, 0); }
 cudaError_t cudaSetDevice(int device) { return result(device == 0 ? cudaSuccess : cudaErrorInvalidDevice); }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device != 0) return result(cudaErrorInvalidDevice);
@@ -183,28 +180,21 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
       {cudaDevAttrMaxSharedMemoryPerBlockOptin, 227 << 10},
   };
   const auto found = values.find(attribute);
-  if (found == values.end()) return result(cudaErrorInvalidValue);
-  *value = found->second;
-  return cudaSuccess;
+  return found == values.end() ? result(cudaErrorInvalidValue) : give(value, found->second);
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   *least = 0;
-  *greatest = -5;
-  return cudaSuccess;
+  return give(greatest, -5);
 }
 cudaError_t cudaDeviceSynchronize() {
   if (capturing) return result(cudaErrorStreamCaptureUnsupported);
   emulation::finish();
   return cudaSuccess;
 }
-cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
-  *can = device != peer;
-  return cudaSuccess;
-}
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) { return give(can, int{device != peer}); }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int priority) {
-  *stream = new EmulatedStream{priority, nullptr};
-  return cudaSuccess;
+  return give(stream, new EmulatedStream{priority, nullptr});
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete stream;
@@ -238,8 +228,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   return result(all_joined ? cudaSuccess : cudaErrorStreamCaptureUnjoined);
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
-  *exec = new EmulatedGraph(*graph);
-  return cudaSuccess;
+  return give(exec, new EmulatedGraph(*graph));
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
@@ -253,8 +242,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) { return cudaGraphDestroy(exec); }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  *event = new EmulatedEvent{std::make_shared<std::chrono::steady_clock::time_point>()};
-  return cudaSuccess;
+  return give(event, new EmulatedEvent{std::make_shared<std::chrono::steady_clock::time_point>()});
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   delete event;
@@ -282,8 +270,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   return device().has_done(event->place) ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
-  *milliseconds = std::chrono::duration<float, std::milli>(*end->at - *start->at).count();
-  return cudaSuccess;
+  return give(milliseconds, std::chrono::duration<float, std::milli>(*end->at - *start->at).count());
 }
 
 // Memory of the emulated device: anonymous files, so that other processes can map them too.
@@ -292,7 +279,7 @@ namespace {
 constexpr std::size_t alignment = 256;
 
 // Pages of a file, followed by a guard page. The used bytes end at the guard page. The file has one more
-// page, which counts the processes that have opened it.
+// page, which counts the processes that have opened it. An IPC handle contains the owner's mapping.
 struct Mapping {
   char* base = nullptr;
   std::size_t pages = 0;  // bytes without the guard page
@@ -300,11 +287,12 @@ struct Mapping {
   int file = -1;        // in the process that allocated it
   bool shared = false;  // a handle of it was made
   std::uint64_t serial = 0;
-  pid_t process = 0;  // the owner, in a process that opened it
+  pid_t process = getpid();  // the owner
   std::atomic<int>* openers = nullptr;
 
   void* data() const { return base + pages - usable; }
 };
+static_assert(sizeof(Mapping) <= sizeof(cudaIpcMemHandle_t));
 std::map<void*, Mapping> allocated, opened, pinned;
 // Freed memory by size, kept for reuse, as most allocations are short-lived. An access to it faults.
 std::multimap<std::size_t, Mapping> freed;
@@ -350,15 +338,6 @@ bool is_file(const std::string& path, std::uint64_t serial) {
          name == "/memfd:" + file_name(serial) + " (deleted)";
 }
 
-// Contents of an IPC handle.
-struct Handle {
-  pid_t process;
-  int file;
-  std::uint64_t serial;
-  std::size_t pages, usable;
-};
-static_assert(sizeof(Handle) <= sizeof(cudaIpcMemHandle_t));
-
 bool lies_in(const std::map<void*, Mapping>& mappings, const void* pointer) {
   auto after = mappings.upper_bound(const_cast<void*>(pointer));
   if (after == mappings.begin()) return false;
@@ -374,8 +353,7 @@ bool is_known(const void* pointer) {
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   *free = emulation::total_memory - used_memory;
-  *total = emulation::total_memory;
-  return cudaSuccess;
+  return give(total, emulation::total_memory);
 }
 
 // Filled with bytes that are NaN in any precision.
@@ -458,17 +436,15 @@ cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
   const auto found = allocated.find(pointer);  // only the start of an allocation
   if (found == allocated.end()) return result(cudaErrorInvalidValue);
-  Mapping& mapping = found->second;
-  mapping.shared = true;
-  const Handle mine{getpid(), mapping.file, mapping.serial, mapping.pages, mapping.usable};
+  found->second.shared = true;
   *handle = {};
-  std::memcpy(handle->reserved, &mine, sizeof(mine));
+  std::memcpy(handle->reserved, &found->second, sizeof(Mapping));
   return cudaSuccess;
 }
 // As strict as the oldest runtimes: the owner cannot open its own handle, and no process opens one twice.
 cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned flags) {
   if (flags != cudaIpcMemLazyEnablePeerAccess) return result(cudaErrorInvalidValue);
-  Handle theirs;
+  Mapping theirs;
   std::memcpy(&theirs, handle.reserved, sizeof(theirs));
   if (theirs.process == getpid()) return result(cudaErrorInvalidContext);
   for (const auto& [start, mapping] : opened) {
@@ -478,15 +454,13 @@ cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsi
   const std::string path = "/proc/" + std::to_string(theirs.process) + "/fd/" + std::to_string(theirs.file);
   if (!is_file(path, theirs.serial)) return result(cudaErrorMapBufferObjectFailed);  // freed
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  Mapping mapping{
-      .pages = theirs.pages, .usable = theirs.usable, .serial = theirs.serial, .process = theirs.process};
-  const bool mapped = file >= 0 && map_file(mapping, file);
+  theirs.file = -1;
+  const bool mapped = file >= 0 && map_file(theirs, file);
   if (file >= 0) close(file);
   if (!mapped) return result(cudaErrorMapBufferObjectFailed);
-  ++*mapping.openers;
-  *pointer = mapping.data();
-  opened[*pointer] = mapping;
-  return cudaSuccess;
+  ++*theirs.openers;
+  opened[theirs.data()] = theirs;
+  return give(pointer, theirs.data());
 }
 cudaError_t cudaIpcCloseMemHandle(void* pointer) {
   const auto found = opened.find(pointer);
