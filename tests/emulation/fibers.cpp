@@ -1,7 +1,6 @@
 // The threads of a block as fibers. ucontext creates them; the compiler's built-in setjmp and longjmp switch
 // between them. These save three words, while the library's save and unwind more than a switch needs and
 // swapcontext makes a system call. Blocks run one after another, so a block has the shared memory to itself.
-#include <sys/mman.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -47,13 +46,6 @@ struct Warp {
 struct alignas(64) Fiber {
   Context context;
 };
-
-// Prefetches what a switch to the fiber reads: its context and the stack frames below.
-void fetch(const Fiber* fiber) {
-  constexpr int line = 64;
-  if (!fiber) return;
-  for (int n = 0; n < 5; ++n) __builtin_prefetch(reinterpret_cast<const char*>(fiber) - n * line, 1);
-}
 
 struct BlockThread {
   unsigned number;  // number and index are the same in all blocks of a launch
@@ -118,17 +110,13 @@ bool can_run(const BlockThread& thread) {
   return !thread.done && (!thread.waits_for || thread.waits_for->generation != thread.generation);
 }
 
-// The next thread that can run, of those that have begun; it may be the running one. Prefetches the one after
-// it, which is likely to follow.
+// The next thread that can run, of those that have begun; it may be the running one.
 BlockThread& next_thread() {
   const std::size_t all = threads.size();
-  const auto behind = [all](std::size_t at) { return at + 1 < all ? at + 1 : 0; };
   std::size_t at = static_cast<std::size_t>(running - threads.data());
   for (std::size_t n = 0; n < all; ++n) {
-    at = behind(at);
-    if (!can_run(threads[at])) continue;
-    fetch(threads[behind(at)].fiber);
-    return threads[at];
+    at = at + 1 < all ? at + 1 : 0;
+    if (can_run(threads[at])) return threads[at];
   }
   deadlock();
 }
@@ -158,17 +146,8 @@ void live() {
   }
 }
 
-// Allocates all stacks in huge pages: every switch uses another stack, and the TLB cannot hold the small
-// pages of all stacks of a block.
 char* stacks() {
-  constexpr std::size_t page = std::size_t{2} << 20,
-                        bytes = (most_threads * stack_bytes + page - 1) / page * page;
-  static char* const all = [] {
-    void* const memory = std::aligned_alloc(page, bytes);
-    if (!memory) std::abort();
-    madvise(memory, bytes, MADV_HUGEPAGE);
-    return static_cast<char*>(memory);
-  }();
+  static char* const all = static_cast<char*>(std::aligned_alloc(64, most_threads * stack_bytes));
   return all;
 }
 
@@ -186,7 +165,6 @@ char* stacks() {
     makecontext(&start, live, 0);
     setcontext(&start);
   }
-  if (idle.size() > 1) fetch(idle[idle.size() - 2]);
   jump_to(idle.back()->context);
 }
 

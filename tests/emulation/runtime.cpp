@@ -284,8 +284,7 @@ struct Mapping {
   char* base = nullptr;
   std::size_t pages = 0;  // bytes without the guard page
   std::size_t usable = 0;
-  int file = -1;        // in the process that allocated it
-  bool shared = false;  // a handle of it was made
+  int file = -1;  // in the process that allocated it
   std::uint64_t serial = 0;
   pid_t process = getpid();  // the owner
   std::atomic<int>* openers = nullptr;
@@ -294,10 +293,6 @@ struct Mapping {
 };
 static_assert(sizeof(Mapping) <= sizeof(cudaIpcMemHandle_t));
 std::map<void*, Mapping> allocated, opened, pinned;
-// Freed memory by size, kept for reuse, as most allocations are short-lived. An access to it faults.
-std::multimap<std::size_t, Mapping> freed;
-std::size_t freed_memory = 0;
-constexpr std::size_t most_freed_memory = std::size_t{128} << 20;
 std::size_t used_memory = 0;
 
 std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
@@ -318,17 +313,6 @@ void unmap(const Mapping& mapping) {
   munmap(mapping.openers, page_bytes());
   munmap(mapping.base, mapping.pages + page_bytes());
   if (mapping.file >= 0) close(mapping.file);
-}
-
-void keep(const Mapping& mapping) {
-  if (freed_memory + mapping.pages > most_freed_memory) {
-    for (const auto& [pages, old] : freed) unmap(old);
-    freed.clear();
-    freed_memory = 0;
-  }
-  mprotect(mapping.base, mapping.pages, PROT_NONE);
-  freed.emplace(mapping.pages, mapping);
-  freed_memory += mapping.pages;
 }
 
 std::string file_name(std::uint64_t serial) { return "emulated-device-memory-" + std::to_string(serial); }
@@ -364,18 +348,11 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   Mapping mapping;
   mapping.usable = round_up(bytes, alignment);
   mapping.pages = round_up(mapping.usable, page_bytes());
-  if (auto again = freed.extract(mapping.pages)) {
-    freed_memory -= mapping.pages;
-    again.mapped().usable = mapping.usable;
-    mapping = again.mapped();
-    mprotect(mapping.base, mapping.pages, PROT_READ | PROT_WRITE);
-  } else {
-    mapping.serial = ++serial;
-    mapping.file = memfd_create(file_name(serial).c_str(), MFD_CLOEXEC);
-    if (mapping.file < 0 || ftruncate(mapping.file, static_cast<off_t>(mapping.pages + page_bytes())) != 0 ||
-        !map_file(mapping, mapping.file)) {
-      return result(cudaErrorMemoryAllocation);
-    }
+  mapping.serial = ++serial;
+  mapping.file = memfd_create(file_name(serial).c_str(), MFD_CLOEXEC);
+  if (mapping.file < 0 || ftruncate(mapping.file, static_cast<off_t>(mapping.pages + page_bytes())) != 0 ||
+      !map_file(mapping, mapping.file)) {
+    return result(cudaErrorMemoryAllocation);
   }
   *pointer = mapping.data();
   std::memset(*pointer, 0xff, mapping.usable);
@@ -395,11 +372,7 @@ cudaError_t cudaFree(void* pointer) {
   }
   const Mapping& mapping = found->second;
   used_memory -= mapping.pages;
-  if (mapping.shared) {
-    unmap(mapping);
-  } else {
-    keep(mapping);
-  }
+  unmap(mapping);
   allocated.erase(found);
   return cudaSuccess;
 }
@@ -436,7 +409,6 @@ cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
   const auto found = allocated.find(pointer);  // only the start of an allocation
   if (found == allocated.end()) return result(cudaErrorInvalidValue);
-  found->second.shared = true;
   *handle = {};
   std::memcpy(handle->reserved, &found->second, sizeof(Mapping));
   return cudaSuccess;
