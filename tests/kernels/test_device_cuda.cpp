@@ -78,20 +78,6 @@ TEST_F(DeviceCuda, AllocationThatDoesNotFitNamesBothFigures) {
   }
 }
 
-TEST_F(DeviceCuda, CopiesRoundTripThroughEveryKindOfMemory) {
-  const std::vector<std::uint32_t> sent = counted(mebibyte + 3, 7);
-  const std::size_t bytes = sent.size() * sizeof(sent[0]);
-  const Buffer staging(*device, bytes, Memory::staging), first(*device, bytes), second(*device, bytes);
-  std::vector<std::uint32_t> received(sent.size());
-  const auto stream = own_stream(*device, Priority::normal);
-  device->copy(staging.data(), sent.data(), bytes, stream);     // pageable to pinned
-  device->copy(first.data(), staging.data(), bytes, stream);    // pinned to device
-  device->copy(second.data(), first.data(), bytes, stream);     // device to device
-  device->copy(received.data(), second.data(), bytes, stream);  // device to pageable
-  device->synchronize(stream);
-  EXPECT_EQ(received, sent);
-}
-
 // The second stream reads what the first writes last, after copies that take far longer than a launch:
 // without the event it would read the old value.
 TEST_F(DeviceCuda, EventsOrderStreams) {
