@@ -25,25 +25,22 @@ class FieldAlgebraOf : public OnDevice {
           expected.view()(at) = static_cast<Change>(T(3.7) * (made - field.view()(at)));
         });
         const Field<T> there = to_device(*device_, field), source_there = to_device(*device_, source);
-        Defect<T, Change> defect{there.view(),
-                                 has_source ? source_there.view() : FieldView<const T>{},
-                                 c,
-                                 found.view(),
-                                 {{0, 0, 0}, n},
-                                 T(3.7)};
+        const FieldView<const T> source_view = has_source ? source_there.view() : FieldView<const T>{};
+        const Box whole{{0, 0, 0}, n};
+        Defect<T, Change> defect{there.view(), source_view, c, found.view(), whole, T(3.7)};
         const ChangeTransfer<T, Change> transfer = functions(ChangeTransfer<T, Change>::on);
         transfer.find_defect(defect, {});
         expect_same_there(*device_, expected, found);
         if (!transfer.norm_scratch_bytes) continue;
         const Buffer result(*device_, sizeof(double));
-        const Buffer scratch(*device_, transfer.norm_scratch_bytes(defect.region));
+        const Buffer scratch(*device_, transfer.norm_scratch_bytes(whole));
         for (const ReductionOp op : all_norms) {  // the defect is stored with the first only
           defect.norm = {op, result.as<double>(), scratch.data(), false};
           transfer.find_defect(defect, {});
           defect.defect = {};
           double truth = 0;
           kernel_named(reduction_kernels<T>(), "reference")
-              .launch({after.view(), field.view(), defect.region, op, &truth, nullptr}, {});
+              .launch({after.view(), field.view(), whole, op, &truth, nullptr}, {});
           EXPECT_NEAR(fetched_value<double>(*device_, result), truth, 1e-12 * truth);
         }
       }

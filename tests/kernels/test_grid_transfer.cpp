@@ -236,23 +236,17 @@ TEST_P(SemicoarseningOf, HasTheBitsOfTheFormulas) {
         expect_same_there(*device_, expected, made);
       };
       for (const bool from_zero : {false, true}) {
-        const ConductanceSweep sweep{g, from_zero ? FieldView<const float>{} : t, s, {}, whole, 0.6F};
+        const float weight = 0.6F;
         expect(
             c.n, whole,
             [&](Int3 cell, float) {
-              const CellFaces<float> faces = g.all(cell);
-              if (from_zero) return updated(sweep.weight, faces, s(cell), 0);
-              return updated(sweep.weight, faces, faces.add_to(s(cell), &t(cell), t.pitch_y, t.pitch_z),
-                             t(cell));
+              const float rest = from_zero ? s(cell) : residual(g, t, cell, s(cell));
+              return updated(weight, g.all(cell), rest, from_zero ? 0 : t(cell));
             },
             [&](FieldView<float> out) {
-              const ConductanceSweep there_sweep{there,
-                                                 from_zero ? FieldView<const float>{} : field_there.view(),
-                                                 source_there.view(),
-                                                 out,
-                                                 whole,
-                                                 0.6F};
-              kernels.sweep(std::span(&there_sweep, 1), {});
+              const FieldView<const float> from = from_zero ? FieldView<const float>{} : field_there.view();
+              const ConductanceSweep sweep{there, from, source_there.view(), out, whole, weight};
+              kernels.sweep(std::span(&sweep, 1), {});
             });
       }
       expect(
