@@ -70,18 +70,6 @@ def test_within_a_step_of_many_parts_the_state_before_it_is_kept(tmp_path, ranks
     assert (cells(job.out / checkpoint) == 300).all() and sweep_of(checkpoint) == 48
 
 
-def test_a_launcher_that_leaves_a_second(tmp_path):
-    """Open MPI's reaction to SIGTERM. With or without a final checkpoint, the earlier ones are intact."""
-    job = Job(tmp_path, "output.checkpoint.every_wall=0.3", ranks=2)
-    job.wait_for("*.checkpoint.hdf")
-    job.send(signal.SIGTERM)
-    job.end()
-    newest = max(map(sweep_of, checkpoints(job.out)))
-    done = ran("run", "deck.yaml", "output.directory=out", f"problem.steps={newest + 3}", "--restart", "latest",
-               cwd=tmp_path)
-    assert f"sweep {newest}\n" in done.stdout
-
-
 def test_a_second_one_ends_it_at_once(io_shim, tmp_path):
     """The first signal's checkpoint never finishes, as its write stalls."""
     job = started(tmp_path, LD_PRELOAD=str(io_shim), ISOTHERM_SHIM="fsync:1:stall")
@@ -117,10 +105,18 @@ def test_during_the_start_or_a_checkpoint(tmp_path, delay):
     expect_whole_files(job.out)
 
 
-def test_without_checkpoints_nothing_is_kept(tmp_path):
-    job = started(tmp_path, "output.checkpoint=false")
+SERIES = ["verify={solution: decaying_mode, order: [8, 16, 32]}", "initial=[{shape: exact}]", "boundaries={}",
+          "grid={cells: 8, lengths: 1}", "problem={end_time: 1e12, check_interval: 1000}"]
+
+
+@pytest.mark.parametrize("words, why", [
+    (["output.checkpoint=false"], "no checkpoint of 'deck' in 'out'"), (SERIES, "a series of grids has no checkpoints")])
+def test_without_checkpoints_nothing_is_kept(tmp_path, words, why):
+    job = started(tmp_path, *words)
     _, err = stopped(job, signal.SIGUSR1)
     assert not checkpoints(job.out) and re.search(r" \(it has left no checkpoint\); start it again: .* output.overwrite=true\n", err)
+    done = ran("run", "deck.yaml", "output.directory=out", *words, "--restart", "latest", cwd=tmp_path, code={65, 66})
+    assert why in done.stderr
 
 
 def test_one_that_comes_after_the_end_changes_nothing(tmp_path):
@@ -169,89 +165,47 @@ def test_no_time_for_a_sweep_and_a_checkpoint(tmp_path):
     assert not checkpoints(job.out) and "stopped by the wall time at sweep 0 (it has left no checkpoint)" in err
 
 
-def test_a_series_of_grids_is_stopped_without(tmp_path):
-    words = ["verify={solution: decaying_mode, order: [8, 16, 32]}", "initial=[{shape: exact}]", "boundaries={}",
-             "grid={cells: 8, lengths: 1}", "problem={end_time: 1e12, check_interval: 1000}"]
-    _, err = stopped(started(tmp_path, *words), signal.SIGUSR1)
-    assert "(it has left no checkpoint); start it again" in err
-    done = ran("run", "deck.yaml", *words, "--restart", "latest", cwd=tmp_path, code=65)
-    assert "a series of grids has no checkpoints" in done.stderr
-
-
-def test_by_the_clock(clock, tmp_path):
-    """Checkpoints by the clock; the first is removed after two more."""
-    job = Job(tmp_path, "output.checkpoint={every_wall: 600, keep: 2}", **clock.environment())
-    made = []
-    for _ in range(3):
-        job.wait_for_sweeps()
-        clock.move(700)
-        job.wait_until(lambda: checkpoints(job.out)[-1:] not in ([], made[-1:]), "no checkpoint more")
-        made.append(checkpoints(job.out)[-1])
-    job.wait_until(lambda: not (job.out / made[0]).exists(), "the first stays")
-    stopped(job, signal.SIGTERM)
-    assert len(checkpoints(job.out)) == 2
-    expect_to_go_on(tmp_path)
-
-
-def test_one_run_a_directory(tmp_path):
-    """Whoever comes second is rejected, and takes over when the first is gone."""
+@pytest.mark.parametrize("end", [kill_all, lambda launcher: os.kill(launcher, signal.SIGTERM)], ids=["killed", "SIGTERM"])
+def test_one_run_a_directory(tmp_path, end):
+    """Whoever comes second is rejected, and takes over when the first is gone. Open MPI answers SIGTERM by leaving its ranks a second:
+    with or without a final checkpoint, the earlier ones are intact."""
     job = Job(tmp_path, "output.checkpoint.every_wall=0.1", ranks=2)
     job.wait_for("*.checkpoint.hdf")
     for words in (["output.overwrite=true"], ["--restart", "latest"]):
         done = ran("run", "deck.yaml", "output.directory=out", *words, cwd=tmp_path, code=73)
         assert "writes to it); wait for its end, or take the directory with --force" in done.stderr
-    kill_all(job.process.pid)
+    end(job.process.pid)
     job.end()
     last = sweep_of(checkpoints(job.out)[-1])
     done = ran("run", "deck.yaml", "output.directory=out", f"problem.steps={last + 3}", "--restart", "latest",
                cwd=tmp_path)
-    assert "was taken (process " in done.stderr and not (job.out / "run.lock").exists()
+    assert f"sweep {last}\n" in done.stdout and not (job.out / "run.lock").exists()
+    assert end is not kill_all or "was taken (process " in done.stderr
 
 
 DAYS_49 = 2**32 / 1000  # s: then the uptime in milliseconds exceeds 32 bits
 
 
-class TimedJob(Job):
-    """A job that records by how much its clock was moved, and its real duration."""
-
-    def __init__(self, folder, clock, *words, uptime=-1, **environment):
-        self.clock, self.moved, self.begun = clock, 0, time.monotonic()
-        super().__init__(folder, "output.checkpoint.every_wall=600", *words, **clock.environment(uptime=uptime), **environment)
-
-    def move(self, seconds):
-        """Moves the clock during sweeps, so that no file seems to take that time."""
-        self.wait_for_sweeps()
-        self.clock.move(seconds)
-        self.moved += seconds
-
-    def expect_to_be_stopped(self):
-        """The wall time ends it, after checkpoints by the clock; its reported duration is correct."""
-        assert "stopped by the wall time" in stopped(self)[1]
-        took = time.monotonic() - self.begun
-        written = record(self.out)
-        assert self.moved <= written["phases_s"]["total"]["max"] <= self.moved + took
-        assert written["continuation"]["checkpoints"] >= 2
-        expect_whole_files(self.out)
-        walls = [float(line.split(",")[-1]) for line in (self.out / "history.csv").read_text().splitlines()[1:]]
-        assert walls == sorted(walls) and 0 <= walls[0] and walls[-1] <= self.moved + took
-
-
-def test_a_wall_clock_that_jumps_back_moves_nothing(clock, tmp_path):
-    """During a Slurm job, whose end time is read once."""
-    job = TimedJob(tmp_path, clock, ranks=2, SLURM_JOB_END_TIME=str(int(time.time()) + 7200))
-    job.move(1000)
-    job.wait_for("*.checkpoint.hdf")
-    clock.move_wall(-3600)
-    newest = checkpoints(job.out)[-1]
-    job.move(1000)
-    job.wait_until(lambda: checkpoints(job.out)[-1] > newest, "no checkpoint more")
-    job.move(5200)
-    job.expect_to_be_stopped()
-
-
-def test_an_uptime_that_passes_32_bits_of_milliseconds(clock, tmp_path):
-    job = TimedJob(tmp_path, clock, "solver.walltime=7200", uptime=DAYS_49 - 500)
-    job.move(1000)
-    job.wait_for("*.checkpoint.hdf")
-    job.move(6200)
-    job.expect_to_be_stopped()
+@pytest.mark.parametrize("back, uptime, ranks", [(3600, -1, 2), (0, DAYS_49 - 500, 0)], ids=["set back", "49 days of uptime"])
+def test_clocks_that_jump_change_nothing(clock, tmp_path, back, uptime, ranks):
+    """Two checkpoints by the clock, of which the first is removed after the final one; then the end of the Slurm job, which is read once.
+    The clock is moved during sweeps, so that no file seems to take that time."""
+    begun, made = time.monotonic(), []
+    job = Job(tmp_path, "output.checkpoint={every_wall: 600, keep: 2}", ranks=ranks, SLURM_JOB_END_TIME=str(int(time.time()) + 7200),
+              **clock.environment(uptime=uptime))
+    for _ in range(2):
+        job.wait_for_sweeps()
+        clock.move(1000)
+        job.wait_until(lambda: checkpoints(job.out)[-1:] not in ([], made[-1:]), "no checkpoint more")
+        made.append(checkpoints(job.out)[-1])
+        clock.move_wall(-back)
+    job.wait_for_sweeps()
+    clock.move(5200)
+    assert STOPPED.search(stopped(job)[1])[1] == "the wall time"
+    longest = 7200 + time.monotonic() - begun
+    assert 7200 <= record(job.out)["phases_s"]["total"]["max"] <= longest
+    walls = [float(line.split(",")[-1]) for line in (job.out / "history.csv").read_text().splitlines()[1:]]
+    assert walls == sorted(walls) and 0 <= walls[0] and walls[-1] <= longest
+    assert made[0] not in checkpoints(job.out) and len(checkpoints(job.out)) == 2
+    expect_whole_files(job.out)
+    expect_to_go_on(tmp_path)
