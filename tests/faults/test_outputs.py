@@ -1,16 +1,17 @@
-"""Files of a run other than whole snapshots, read by other programs."""
+"""Files of a run in other readers: h5py finds every cell at its place; `isotherm info`, and runs from a file or a dataset."""
 
 import json
 import re
 import shutil
+from pathlib import Path
 from xml.etree import ElementTree
 
 import h5py
 import numpy as np
 import pytest
 
-from program import DECK, finished_run, ran, write_deck
-from runs import cells, record
+from program import DECK, finished_run, isotherm, ran, write_deck
+from runs import cells, fingerprint, record
 
 CELLS = (17, 23, 31)
 ORIGIN = np.array([-1, 2, 0.5])
@@ -38,16 +39,53 @@ def attributes_of(path):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
+    """mpi/test_snapshot.cpp tests every number of ranks, and fp32."""
     return finished_run(tmp_path_factory.mktemp("run"), PARTS, ranks=3)
 
 
+@pytest.fixture
+def snapshot(run, tmp_path):
+    """A copy that a test may spoil."""
+    return shutil.copy(run / "deck_00000040.hdf", tmp_path / "copy.hdf")
+
+
+def test_every_cell_at_its_place(run):
+    values = cells(run / "deck_00000000.hdf")
+    assert values.shape == CELLS[::-1] and values.dtype == np.float64
+    z, y, x = np.meshgrid(*(ORIGIN[a] + SPACING[a] * (np.arange(CELLS[a]) + 0.5) for a in (2, 1, 0)), indexing="ij")
+    np.testing.assert_allclose(values, 300 + 50 * x + 7 * y + 3 * z * z, rtol=1e-14)
+
+
+def test_vtk_finds_what_it_needs(run):
+    with h5py.File(run / "deck_00000020.hdf") as file:
+        vtk = file["VTKHDF"]
+        assert list(vtk.attrs["Version"]) == [1, 0] and vtk.attrs["Version"].dtype == np.int64
+        kind = vtk.attrs.get_id("Type").get_type()
+        assert not kind.is_variable_str() and kind.get_cset() == h5py.h5t.CSET_ASCII
+        assert list(vtk.attrs["Direction"]) == [1, 0, 0, 0, 1, 0, 0, 0, 1]
+        assert "FieldData" not in vtk
+        assert list(vtk["PointData"]) == ["temperature"] and vtk["PointData/temperature"] == file["temperature"]
+        assert file["temperature"].chunks is None
+        assert file["temperature"].attrs["units"] == b"K"
+
+
+def test_the_file_knows_its_run(run):
+    with h5py.File(run / "deck_00000040.hdf") as file:
+        own, values = file["isotherm"], file["temperature"][:]
+        assert own.attrs["sweep"] == 40 and own.attrs["format_version"] == 2 and own.attrs["time"] > 0
+        assert own["deck"][()].decode() == (run / "deck.yaml").read_text() == PARTS
+        assert "# run: \"deck\"\n" + own["resolved_deck"][()].decode() == (run / "deck.resolved.yaml").read_text()
+        assert int(own.attrs["fingerprint"]) == int(own.attrs["fingerprint_hex"], 16) == fingerprint(values)
+    assert f"{fingerprint(values):016x}" == record(run)["fingerprint"]
+
+
 @pytest.mark.parametrize("part, first, last, sweeps", [
-    ("slice_z11", (0, 0, 11), (16, 22, 11), (0, 10, 20, 30, 40)), ("slice_hot-side", (16, 0, 0), (16, 22, 30), (40,)),
-    ("region", (4, 5, 1), (9, 9, 2), (0, 20, 40))])
-def test_a_part_holds_the_cells_of_the_snapshot_at_their_place(run, part, first, last, sweeps):
-    names = [f"deck_{part}_{sweep:08d}.hdf" for sweep in sweeps]
-    assert sorted(path.name for path in run.glob(f"deck_{part}_*.hdf")) == names
-    series = json.loads((run / f"deck_{part}.hdf.series").read_text())["files"]
+    ("", (0, 0, 0), (16, 22, 30), (0, 20, 40)), ("_slice_z11", (0, 0, 11), (16, 22, 11), (0, 10, 20, 30, 40)),
+    ("_slice_hot-side", (16, 0, 0), (16, 22, 30), (40,)), ("_region", (4, 5, 1), (9, 9, 2), (0, 20, 40))])
+def test_a_file_holds_the_cells_of_the_snapshot_at_their_place(run, part, first, last, sweeps):
+    names = [f"deck{part}_{sweep:08d}.hdf" for sweep in sweeps]
+    assert sorted(path.name for path in run.glob(f"deck{part}_0*.hdf")) == names
+    series = json.loads((run / f"deck{part}.hdf.series").read_text())["files"]
     assert [entry["name"] for entry in series] == names
     cut = tuple(slice(a, b + 1) for a, b in zip(first[::-1], last[::-1]))
     for name, sweep, entry in zip(names, sweeps, series):
@@ -60,7 +98,7 @@ def test_a_part_holds_the_cells_of_the_snapshot_at_their_place(run, part, first,
         assert (vtk is None) == any(a == b for a, b in zip(first, last))  # ParaView 5.11 hangs or crashes on one layer
         if vtk:
             assert list(vtk["WholeExtent"]) == extent and vtk["Type"] == b"ImageData"
-            np.testing.assert_allclose(vtk["Origin"], ORIGIN + (np.array(first) + 0.5) * SPACING, rtol=1e-14)
+            np.testing.assert_allclose(vtk["Origin"], ORIGIN + (np.array(first) + 0.5) * SPACING, rtol=1e-15)
             np.testing.assert_allclose(vtk["Spacing"], SPACING, rtol=1e-15)
         if sweep % 20 == 0:
             assert np.array_equal(cells(run / name), cells(run / f"deck_{sweep:08d}.hdf")[cut])
@@ -245,7 +283,82 @@ def test_a_file_without_a_deck_is_refused(run, tmp_path, spoil, message):
 
 def test_what_is_no_file_of_a_run_is_refused(run, tmp_path):
     deck, file = write_deck(tmp_path), run / "deck_00000020.hdf"
-    for name, code in (("none.hdf", 66), (deck, 65)):
-        ran("run", "--from", name, cwd=tmp_path, code=code)
+    for name, code in (("none.hdf", 66), (".", 66), (deck, 65)):
+        for words in (["run", "--from"], ["info"]):
+            ran(*words, name, cwd=tmp_path, code=code)
     assert "has no '='" in ran("run", "--from", file, deck, cwd=tmp_path, code=2).stderr
     assert "  steps: 7\n" in ran("check", "--from", file, "problem.steps=7", "--resolved", cwd=tmp_path).stdout
+
+
+def test_info_tells_what_it_is(snapshot):
+    done = ran("info", snapshot)
+    lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+    assert lines["cells"] == "17 x 23 x 31 = 12121 (x y z)"
+    assert lines["spacing"] == "0.01 x 0.02 x 0.03 m"
+    assert lines["origin"].startswith("(-1, 2, 0.5) m")
+    assert lines["sweep"] == "40" and lines["precision"] == "fp64"
+    assert lines["fingerprint"].endswith("(recomputed from the cells in the file)")
+    assert isotherm("info", snapshot, "--deck").stdout == PARTS
+
+
+def test_info_finds_one_changed_bit(snapshot):
+    with h5py.File(snapshot, "r+") as file:
+        plane = file["temperature"][30].view(np.uint64)
+        plane[22, 16] ^= np.uint64(1)
+        file["temperature"][30] = plane.view(np.float64)
+    done = ran("info", snapshot, code=65)
+    assert "a value was changed after it was written" in done.stderr
+    assert "NOT that of the cells" in done.stdout
+
+
+def link_elsewhere(file):
+    del file["isotherm"]
+    file["isotherm"] = h5py.ExternalLink("/etc/passwd", "/")
+
+
+@pytest.mark.parametrize("spoil, message", [
+    (lambda file: file["isotherm"].attrs.modify("format_version", np.int64(3)), "format version 3 (this isotherm reads 1 to 2)"),
+    (lambda file: file["isotherm"].attrs.pop("sweep"), "no valid 'sweep'"),
+    (lambda file: file["isotherm"].attrs.create("cells", "many"), "no valid 'cells'"),
+    (lambda file: file.pop("isotherm"), "no group /isotherm"), (link_elsewhere, "no group /isotherm")])
+def test_info_refuses_other_files(snapshot, spoil, message):
+    with h5py.File(snapshot, "r+") as file:
+        spoil(file)
+    done = isotherm("info", snapshot)
+    assert (done.returncode, done.stdout) == (65, "")
+    assert message in done.stderr and done.stderr.count("\n") == 1
+
+
+def with_dataset(file, dataset="/temperature"):
+    head, tail = DECK.split("initial:\n")[0], DECK.split("problem:")[1]
+    return f"{head}initial:\n  - {{shape: dataset, file: {file}, dataset: {dataset}}}\nproblem:{tail}"
+
+
+@pytest.mark.parametrize("name", ["/temperature", "temperature", "/VTKHDF/PointData/temperature", "/VTKHDF/PointData/T", "VTKHDF/PointData/T"])
+def test_a_deck_names_the_temperature_as_it_was_or_is(run, tmp_path, name):
+    """Decks must outlive file formats: each name of the cells works in files of each format."""
+    whole = run / "deck_00000040.hdf"
+    kept = Path(__file__).with_name("fixtures") / "0.1" / "kept_00000030.hdf"
+    small = "grid: {cells: [7, 6, 5], lengths: [0.7, 0.6, 0.5], origin: [-1, 2, 0.5]}\n"
+    files = [(whole, DECK.split("material")[0], "temperature"), (kept, small, "VTKHDF/PointData/T")]
+    for index, (file, head, place) in enumerate(files):
+        text = head + "material" + with_dataset(file, name).split("material", 1)[1]
+        ran("run", write_deck(tmp_path, text, f"deck{index}.yaml"), "output.directory=.", "output.overwrite=true", "problem.steps=0",
+            ranks=4 if file == whole else 0, cwd=tmp_path)
+        with h5py.File(file) as old:
+            assert np.array_equal(old[place][:], cells(tmp_path / f"deck{index}_00000000.hdf"))
+
+
+@pytest.mark.parametrize("held, message", [
+    ({"T": np.zeros((17, 23, 31))}, "T: expected shape (nz, ny, nx) = (31, 23, 17), found (17, 23, 31) (the axes are reversed)"),
+    ({"VTKHDF/PointData/T": np.zeros((31, 23, 17))}, "/temperature: no such dataset (the file's root holds 'VTKHDF')"),
+    (None, " cannot be read (No such file or directory)")], ids=["reversed", "other name", "missing"])
+def test_a_dataset_that_does_not_fit_is_refused(tmp_path, held, message):
+    """Names of the temperature are nothing special in files of others. unit/test_dataset_reader.cpp tests all reasons."""
+    if held:
+        with h5py.File(tmp_path / "data.h5", "w") as file:
+            file.update(held)
+    deck = write_deck(tmp_path, with_dataset(tmp_path / "data.h5", "T" if held and "T" in held else "/temperature"))
+    done = ran("run", deck, "output.directory=out", ranks=2, cwd=tmp_path, code=65 if held else 66)
+    assert f"data.h5:{message}" in done.stderr
+    assert not list(tmp_path.glob("out/*.hdf"))

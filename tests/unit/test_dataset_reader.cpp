@@ -19,7 +19,7 @@ namespace {
 constexpr Int3 cells{5, 4, 3};
 constexpr hsize_t dims[] = {3, 4, 5};  // z, y, x
 
-// faults/test_snapshot.py tests further rejections, such as another shape or a missing name.
+// faults/test_outputs.py tests further rejections, such as another shape or a missing name.
 class ReadDataset : public testing::Test {
  protected:
   ReadDataset() : path_(folder_ / "data.h5") {
