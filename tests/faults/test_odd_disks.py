@@ -24,18 +24,6 @@ def small_disk(tmp_path):
     subprocess.run(["umount", disk], check=True)
 
 
-@pytest.mark.parametrize("ranks, environment", [(1, {}), (3, {}), (3, GATHERED)])
-def test_a_compressed_file_without_room_is_74(small_disk, tmp_path, ranks, environment):
-    """Even a file that would fit when compressed: space is reserved for all cells, and all ranks know that it is missing."""
-    deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB of cells, in two chunks
-    done = ran("run", deck, f"output={{directory: {small_disk}/out, every_steps: 1, compression: 1, precision: same}}",
-               ranks=ranks, cwd=tmp_path, ISOTHERM_IO_TIMEOUT="120", **environment, code=74)
-    assert ".hdf.part: no room for the file (No space left on device: " in done.stderr
-    out = small_disk / "out"
-    assert not list(out.glob("*.part")) and len(list(out.glob("*.hdf"))) > 3  # only three uncompressed files would fit
-    expect_whole_files(out)
-
-
 def test_a_study_on_a_full_disk_leaves_no_lock(small_disk, tmp_path):
     deck = write_deck(tmp_path, DECK + "study: {matrix: {precision: [fp64]}}\n")
     with pytest.raises(OSError, match="No space"):
@@ -44,16 +32,19 @@ def test_a_study_on_a_full_disk_leaves_no_lock(small_disk, tmp_path):
     assert "run.lock' (No space left on device); free some space\n" in done.stderr and not list((small_disk / "out").iterdir())
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
-def test_a_full_disk_is_74_and_nothing_is_half(small_disk, tmp_path, ranks):
-    deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB per snapshot: three fit
-    done = ran("run", deck, f"output.directory={small_disk}/out", "output.every_steps=10", ranks=ranks, cwd=tmp_path,
-               ISOTHERM_IO_TIMEOUT="120", code=74)
+@pytest.mark.parametrize("compression, ranks, environment", [
+    (0, 1, {}), (0, 3, {}), (1, 1, {}), (1, 3, {}), (1, 3, GATHERED)])
+def test_a_full_disk_is_74_and_nothing_is_half(small_disk, tmp_path, compression, ranks, environment):
+    """Even where the file would fit when compressed: space is reserved for all cells, and all ranks know that it is missing."""
+    deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB of cells, in two chunks: three files fit
+    done = ran("run", deck, f"output={{directory: {small_disk}/out, every_steps: 1, compression: {compression}}}", ranks=ranks,
+               cwd=tmp_path, ISOTHERM_IO_TIMEOUT="120", **environment, code=74)
     assert "did not finish within" not in done.stderr, "only the watchdog has ended it"
+    files = sorted(path.name for path in (small_disk / "out").glob("*.hdf"))
+    assert len(files) > 3 if compression else files == ["deck_00000000.hdf", "deck_00000001.hdf", "deck_00000002.hdf"]
     message = next(line for line in done.stderr.splitlines() if "no room" in line)
-    assert f"{small_disk}/out/deck_00000030.hdf.part: no room for the file (No space left on device: " in message
+    assert f"{small_disk}/out/deck_{len(files):08}.hdf.part: no room for the file (No space left on device: " in message
     assert "bytes wanted" in message and "free" in message
-    files = ["deck_00000000.hdf", "deck_00000010.hdf", "deck_00000020.hdf"]
     assert sorted(path.name for path in (small_disk / "out").glob("*.hdf*")) == ["deck.hdf.series", *files]
     series = json.loads((small_disk / "out" / "deck.hdf.series").read_text())["files"]
     assert [entry["name"] for entry in series] == files
@@ -87,13 +78,13 @@ def run_with(io_shim, folder, fault, *words, ranks=0, path=".hdf.part", code=0, 
                ISOTHERM_SHIM=fault, ISOTHERM_SHIM_PATH=path, ISOTHERM_IO_TIMEOUT=str(watchdog), **environment)
 
 
-@pytest.mark.parametrize("ranks", [1, 4])
-def test_a_quota_is_reported_before_a_byte_is_written(io_shim, tmp_path, ranks):
+@pytest.mark.parametrize("ranks, asynchronous", [(1, "true"), (4, "true"), (4, "false")])
+def test_a_quota_is_reported_before_a_byte_is_written(io_shim, tmp_path, ranks, asynchronous):
     """Space is reserved twice per file, so the third call is the first of the second file."""
-    done = run_with(io_shim, tmp_path, f"reserve:3:{errno.EDQUOT}", ranks=ranks, code=74)
+    done = run_with(io_shim, tmp_path, f"reserve:3:{errno.EDQUOT}", f"output.asynchronous={asynchronous}", ranks=ranks, code=74)
     line, = [line for line in done.stderr.splitlines() if "no room" in line]
     assert line.startswith("out/deck_00000020.hdf.part: no room for the file (Disk quota exceeded: ") and " bytes wanted, " in line
-    assert "MPI_ABORT" not in done.stderr
+    assert "MPI_ABORT" not in done.stderr and record(tmp_path / "out")["exit_code"] == 74
     assert snapshots(tmp_path / "out") == ["deck_00000000.hdf"] and not list((tmp_path / "out").glob("*.part"))
     expect_whole_files(tmp_path / "out")
 
@@ -170,28 +161,18 @@ def test_warn_goes_on_without_the_file(io_shim, tmp_path, fingerprint, ranks):
     assert "deck_00000020.hdf" not in written["files"] and written["fingerprint"] == fingerprint
 
 
-def test_a_slice_that_is_lost_takes_no_other_with_it(io_shim, tmp_path):
-    done = run_with(io_shim, tmp_path, f"reserve:1:{errno.EDQUOT}", SLICE.replace("}]", "}, {axis: x, cell: 3, every_steps: 10}]"),
-                    "output.on_error=warn", path="slice_z12_", ranks=2)
-    assert done.stderr.count("Disk quota exceeded") == 5
+@pytest.mark.parametrize("ranks", [0, 2])
+@pytest.mark.parametrize("fault, path", [
+    (f"reserve:3:{errno.ENOSPC}", ".checkpoint.hdf"), *((f"{fault}:{errno.EIO}", ".checkpoint.hdf") for fault in
+    ("write:14", "fsync:5", "rename:2")), (f"write:1:{errno.EIO}", "20.hdf.part")])
+def test_what_no_run_can_go_on_after(io_shim, tmp_path, fault, path, ranks):
+    """A lost checkpoint; an error within MPI-IO, after which its ranks wait for each other. The run resumes from the checkpoint before."""
+    words = ["output.on_error=warn", "output.checkpoint={every_steps: 10}"]
+    run_with(io_shim, tmp_path, fault, *words, path=path, ranks=ranks, code=74)
     out = tmp_path / "out"
-    assert len(list(out.glob("deck_slice_x3_*.hdf"))) == 5 and not list(out.glob("deck_slice_z12_*.hdf"))
-    assert len([name for name in snapshots(out) if "slice" not in name]) == 3
-
-
-@pytest.mark.parametrize("asynchronous", ["true", "false"])
-def test_stop_is_the_default(io_shim, tmp_path, asynchronous):
-    done = run_with(io_shim, tmp_path, f"reserve:1:{errno.ENOSPC}", SLICE, f"output.asynchronous={asynchronous}", path="slice_z12_",
-                    ranks=2, code=74)
-    assert LOST in done.stderr and record(tmp_path / "out")["exit_code"] == 74
-
-
-@pytest.mark.parametrize("fault, path", [(f"reserve:3:{errno.ENOSPC}", ".checkpoint.hdf"), (f"write:1:{errno.EIO}", "20.hdf.part")])
-def test_what_no_run_can_go_on_after(io_shim, tmp_path, fault, path):
-    """A lost checkpoint; an error within MPI-IO, after which its ranks wait for each other."""
-    run_with(io_shim, tmp_path, fault, "output.on_error=warn", "output.checkpoint={every_steps: 10}", path=path, ranks=2, code=74)
-    assert checkpoints(tmp_path / "out")
-    expect_whole_files(tmp_path / "out")
+    expect_whole_files(out)
+    assert checkpoints(out)[0] == "deck_00000010.checkpoint.hdf" and len(checkpoints(out)) < 4
+    ran("run", "deck.yaml", "output.directory=out", "--restart", "latest", cwd=tmp_path)
 
 
 # A disk that fails or stalls: the watchdog ends the run at the latest.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from program import DECK, finished_run, ran, STEADY_BODY, write_deck
-from runs import cells, checkpoints, expect_same_answer, expect_same_run, history, record, sweep_of
+from runs import cells, checkpoints, expect_same_answer, expect_same_run, history, record, stopped_at
 
 TRANSIENT = """\
 grid: {cells: [17, 13, 15], lengths: [0.17, 0.26, 0.45], origin: [-1, 2, 0.5]}  # no two axes alike
@@ -64,43 +64,20 @@ def whole(whole_run, tmp_path):
     return shutil.copytree(whole_run, tmp_path / "whole")
 
 
-@pytest.fixture
-def stopped_at(tmp_path):
-    """A copy of a run's directory as it was some time after the checkpoint of a sweep."""
-
-    def stopped_at(whole, name, sweep):
-        copy = tmp_path / name
-        shutil.copytree(tmp_path / whole, copy)
-        for file in copy.glob("*.hdf"):
-            if sweep_of(file.name) > sweep:
-                file.unlink()
-        (copy / "run.json").unlink()
-        return copy
-
-    return stopped_at
-
-
-def test_the_rest_is_the_same_on_other_ranks(whole, tmp_path, stopped_at):
+def test_the_rest_is_the_same_on_other_ranks(whole, tmp_path):
     """mpi/test_snapshot.cpp tests fp32 too."""
-    assert len(checkpoints(tmp_path / "whole")) == 7  # 9, 18, ..., 54 and the final one
+    assert len(checkpoints(whole)) == 7  # 9, 18, ..., 54 and the final one
     for ranks, sweep, words in (
         (0, 9, ["solver.kernel=reference"]),
         (2, 18, ["parallel.process_grid=[2, 1, 1]"]),
         (3, 36, ["parallel.overlap=true"]),
         (4, 54, ["solver.halo_width=2", "parallel.process_grid=[1, 2, 2]"]),
     ):
-        folder = stopped_at("whole", f"rest_{ranks}", sweep)
+        folder = stopped_at(sweep, whole, tmp_path / f"rest_{ranks}")
         done = run(tmp_path, f"output.directory={folder.name}", *words, "--restart", "latest", ranks=ranks)
         assert f"resuming from {folder.name}/deck_{sweep:08}.checkpoint.hdf, sweep {sweep}" in done.stdout
-        expect_same_run(tmp_path / "whole", folder)
+        expect_same_run(whole, folder)
         assert record(folder)["performance"]["sweeps"] == 60 - sweep
-
-
-def test_twice_is_as_good_as_once(whole, tmp_path, stopped_at):
-    folder = stopped_at("whole", "rest", 9)
-    run(tmp_path, "output.directory=rest", "problem.steps=20", "--restart", "latest", ranks=2)
-    run(tmp_path, "output.directory=rest", "--restart", "rest/deck_00000018.checkpoint.hdf", ranks=3)
-    expect_same_run(whole, folder)
 
 
 def test_a_finished_run_has_nothing_to_do_and_goes_on_with_more_steps(whole, tmp_path):
@@ -204,8 +181,8 @@ def test_a_branch_in_another_directory_leaves_the_first_alone(whole, tmp_path):
     assert [row["sweep"] for row in history(tmp_path / "branch")][:3] == ["28", "33", "35"]
 
 
-def test_without_a_directory_in_the_deck_that_of_the_file_is_taken(whole, tmp_path, stopped_at):
-    folder = stopped_at("whole", "rest", 27)
+def test_without_a_directory_in_the_deck_that_of_the_file_is_taken(whole, tmp_path):
+    folder = stopped_at(27, whole, tmp_path / "rest")
     run(tmp_path, "--restart", "rest/latest")
     expect_same_run(whole, folder)
     assert not (tmp_path / "runs").exists()
@@ -219,8 +196,8 @@ def test_going_back_behind_later_checkpoints(whole_run, whole, tmp_path):
     assert not list(whole.glob("*.aside"))
 
 
-def test_other_columns_keep_the_old_history_aside(whole, tmp_path, stopped_at):
-    folder = stopped_at("whole", "rest", 27)
+def test_other_columns_keep_the_old_history_aside(whole, tmp_path):
+    folder = stopped_at(27, whole, tmp_path / "rest")
     run(tmp_path, "output.directory=rest", "output.histogram.bins=0", "--restart", "latest")
     assert (folder / "history.csv.aside").read_bytes() == (whole / "history.csv").read_bytes()
     assert [row["sweep"] for row in history(folder)][:2] == ["28", "30"] and "hist_0" not in history(folder)[0]
@@ -229,8 +206,8 @@ def test_other_columns_keep_the_old_history_aside(whole, tmp_path, stopped_at):
 @pytest.mark.parametrize("change, said", [
     (lambda lines: lines.replace(b"\n", b"\r\n"), ""), (lambda lines: None, "history.csv' is missing"),
     (lambda lines: b"", "empty or damaged"), (lambda lines: lines[:10], "empty or damaged")], ids=["CRLF", "missing", "empty", "cut"])
-def test_a_changed_history_is_read_or_warned_of(whole, tmp_path, stopped_at, change, said):
-    file = stopped_at("whole", "rest", 27) / "history.csv"
+def test_a_changed_history_is_read_or_warned_of(whole, tmp_path, change, said):
+    file = stopped_at(27, whole, tmp_path / "rest") / "history.csv"
     changed = change(file.read_bytes())
     file.unlink()
     if changed is not None:

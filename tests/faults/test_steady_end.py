@@ -2,12 +2,11 @@
 
 import re
 import shlex
-import shutil
 
 import pytest
 
 from program import ran, STEADY_BODY, write_deck
-from runs import checkpoints, expect_same_answer, history, record
+from runs import checkpoints, expect_same_answer, history, record, stopped_at
 
 DECK = STEADY_BODY + """\
 precision: fp32
@@ -48,10 +47,7 @@ def test_a_restart_ends_where_the_run_would_have(tmp_path, check):
     run(tmp_path, "whole", *words)
     last = record(tmp_path / "whole")["continuation"]["newest_checkpoint"]
     for sweep in (700, 2800, 3500):
-        rest = tmp_path / f"rest_{sweep}"
-        rest.mkdir()
-        for name in (f"deck_{sweep:08}.checkpoint.hdf", "history.csv", "deck.yaml", "deck.resolved.yaml"):
-            shutil.copy(tmp_path / "whole" / name, rest / name)
+        rest = stopped_at(sweep, tmp_path / "whole", tmp_path / f"rest_{sweep}")
         run(tmp_path, rest.name, *words, "--restart", "latest", ranks=2)
         expect_same_answer(tmp_path / "whole", rest)
         assert record(rest)["continuation"]["newest_checkpoint"] == last

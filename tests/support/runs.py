@@ -3,6 +3,7 @@
 import csv
 import functools
 import json
+import shutil
 
 import h5py
 import numpy as np
@@ -48,6 +49,16 @@ def checkpoints(folder):
 def sweep_of(name):
     """The sweep in the name of a checkpoint (deck_00000030.checkpoint.hdf) or snapshot."""
     return int(name.split("_")[1].split(".")[0])
+
+
+def stopped_at(sweep, run, copy):
+    """Copies a run's directory as it was some time after the checkpoint of a sweep, when the run was killed."""
+    shutil.copytree(run, copy)
+    for path in copy.glob("*.hdf"):
+        if sweep_of(path.name) > sweep:
+            path.unlink()
+    (copy / "run.json").unlink()
+    return copy
 
 
 def write_snapshot(folder, field, sweep=10, time=2.5, name="demo", spacing=(1e-3, 2e-3, 4e-3), origin=(0.1, -0.2, 0.0)):
