@@ -30,44 +30,30 @@ class Disk:
     def __init__(self):
         self.seen, self.durable, self.pending, self.content = {}, {}, [], {}
 
-    def rename_or_make(self, name, file):
+    def change(self, name, file):
+        """A name gets a file, or none."""
         self.seen[name] = file
         self.pending.append((name, file))
 
-    def remove(self, name):
-        self.seen.pop(name)
-        self.pending.append((name, None))
-
     def do(self, kind, name, other=None):
-        if kind == "create":
-            self.rename_or_make(name, object())
-        elif kind == "rename":
-            file = self.seen[name]
-            self.remove(name)
-            self.rename_or_make(other, file)
-        elif kind == "unlink":
-            self.remove(name)
-        elif kind == "sync":
-            if name not in self.seen:  # created by the C library itself
-                self.rename_or_make(name, object())
+        if kind == "create" or (kind == "sync" and not self.seen.get(name)):  # created by the C library itself
+            self.change(name, object())
+        if kind == "sync":
             self.content[self.seen[name]] = other
-        else:
+        if kind == "rename":
+            self.change(other, self.seen[name])
+        if kind in ("rename", "unlink"):
+            self.change(name, None)
+        if kind == "names":
             here = [change for change in self.pending if str(PurePosixPath(change[0]).parent) == name]
             self.pending = [change for change in self.pending if change not in here]
-            self.apply(here, self.durable)
-
-    @staticmethod
-    def apply(changes, names):
-        for name, file in changes:
-            names.pop(name, None) if file is None else names.update({name: file})
+            self.durable.update(here)
 
     def after_a_cut(self):
         """The smallest and the largest possible state: names with the contents of their files, None if these never reached the disk."""
-        most = dict(self.durable)
-        self.apply(self.pending, most)
-        for names in self.durable, most:
+        for names in self.durable, {**self.durable, **dict(self.pending)}:
             yield {name: self.content.get(file) for name, file in names.items()
-                   if all(str(parent) in names for parent in PurePosixPath(name).parents if str(parent) != ".")}
+                   if file and all(names.get(str(parent)) for parent in PurePosixPath(name).parents if str(parent) != ".")}
 
 
 # Written by all ranks, or by rank 0 through HDF5 alone, which calls no fsync.

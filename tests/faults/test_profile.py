@@ -3,6 +3,7 @@ by a tool that NVTX loads: by name, in the domain isotherm, also on a CPU."""
 
 import re
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -23,18 +24,11 @@ def seconds(text):
 
 
 def table(text):
-    """Rows by their first cells, as parts -> text. Cells are two spaces apart; columns are right-aligned with their titles."""
+    """Rows by their first cells, as parts -> number and unit. Columns are right-aligned with their titles, but for the device."""
     head, *lines = re.search(r"^  rank  .*?(?=^  ParaView|^FOM|\Z)", text, re.MULTILINE | re.DOTALL)[0].splitlines()
-    parts = [(title[0], title.end()) for title in re.finditer(r"\S+", head)][3:]
-    start = head.index("device") + len("device")
-    rows = {}
-    for line in lines:
-        cells = {}
-        for name, end in parts:
-            cell = re.search(r"-?[\d.]+ \S+$", line[start:end])
-            cells[name] = cell[0] if cell else ""
-        rows[line[:start].split()[0]] = cells
-    return rows
+    titles = list(re.finditer(r"\S+", head))[2:]  # after rank and host
+    columns = [(title[0], slice(before.end(), title.end())) for before, title in pairwise(titles)]
+    return {line.split()[0]: {part: " ".join(line[column].split()[-2:]) for part, column in columns} for line in lines}
 
 
 def test_numbers_add_up_and_are_those_of_the_record(tmp_path):
