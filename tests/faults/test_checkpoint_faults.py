@@ -226,7 +226,7 @@ def newest_of(out):
 # Bits that flip in the memory of a run.
 
 KELVIN = 300.0
-FLIPPED = struct.unpack("d", struct.pack("Q", struct.unpack("Q", struct.pack("d", KELVIN))[0] ^ (1 << 61)))[0]
+FLIPPED = (np.array(KELVIN).view(np.uint64) ^ np.uint64(1 << 61)).view(float)
 VALUES = {"NaN": float("nan"), "1e308": 1e308, "a bit of the exponent": FLIPPED}
 
 

@@ -1,13 +1,12 @@
 """Compressed files have the same cells as uncompressed ones, for every writer and reader."""
 
-import errno
 import re
 
 import h5py
 import pytest
 
-from program import DECK, finished_run, GATHERED, ran, write_deck
-from runs import cells, expect_whole_files, record
+from program import DECK, finished_run, ran, write_deck
+from runs import cells, expect_same_run, record, snapshots
 
 # Chunks of 35 x 64 x 64 cells, cut by the subdomains of two and four ranks; each part of the field is one chunk.
 LARGE = DECK.replace("[17, 23, 31]", "[70, 64, 64]").replace("output: {every_steps: 20}\n", """\
@@ -30,16 +29,9 @@ def packed(tmp_path_factory):
     return finished_run(tmp_path_factory.mktemp("packed"), LARGE, "deck", "output.compression=4", ranks=2)
 
 
-def expect_same_cells(one, other):
-    names = sorted(path.name for path in one.glob("*.hdf"))
-    assert names == sorted(path.name for path in other.glob("*.hdf")) and len(names) == 3 + 3 + 1 + 1 + 2
-    for name in names:
-        a, b = cells(one / name), cells(other / name)
-        assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes()), name
-
-
 def test_they_are_shuffled_and_deflated_in_chunks_of_the_grid(plain, packed):
-    expect_same_cells(packed, plain)
+    expect_same_run(packed, plain)
+    assert len(snapshots(packed)) == 3 + 3 + 1 + 1
     for path in packed.glob("*.hdf"):
         with h5py.File(path) as file:
             dataset = file["temperature"]
@@ -74,22 +66,11 @@ def test_a_run_goes_on_from_them_and_to_them(plain, packed, tmp_path):
     assert "changed: output.compression 0 -> 9" in done.stdout
     assert (cells(out / "deck_00000040.hdf") == cells(packed / "deck_00000040.hdf")).all()
     ran("run", "--from", packed / "deck_00000020.hdf", "output.directory=again", cwd=tmp_path)
-    expect_same_cells(tmp_path / "again", packed)
+    expect_same_run(tmp_path / "again", packed)
     assert record(tmp_path / "again")["snapshots"]["compression"] == 4
     painted = f"[{{shape: dataset, file: {packed}/deck_00000040.hdf, dataset: /VTKHDF/PointData/T}}]"
     ran("run", "deck.yaml", "output.directory=painted", f"initial={painted}", "problem.steps=0", ranks=2, cwd=tmp_path)
     assert {record(folder)["fingerprint"] for folder in (out, tmp_path / "painted")} == {record(plain)["fingerprint"]}
-
-
-@pytest.mark.parametrize("first, ranks, words, environment", [
-    (2, 0, [], {}), (6, 0, [], {}), (2, 2, [], {}), (6, 2, [], {}), (6, 2, ["output.asynchronous=false"], GATHERED)])
-def test_an_error_in_the_middle_of_a_file_is_74(io_shim, tmp_path, ranks, words, environment, first):
-    """Some chunks are written when they leave the filter, the others when the file is closed."""
-    done = ran("run", write_deck(tmp_path, LARGE), "output.directory=out", "output.compression=4", *words,
-               ranks=ranks, cwd=tmp_path, LD_PRELOAD=str(io_shim), ISOTHERM_SHIM=f"write:{first}:{errno.EIO}",
-               **environment, code=74)
-    assert ".hdf" in done.stderr
-    expect_whole_files(tmp_path / "out")
 
 
 def test_without_the_filter_it_is_refused_before_any_work(filter_shim, tmp_path):

@@ -178,13 +178,20 @@ def test_what_no_run_can_go_on_after(io_shim, tmp_path, fault, path, ranks):
 # A disk that fails or stalls: the watchdog ends the run at the latest.
 
 
-@pytest.mark.parametrize("fault, ranks", [
-    ("write:1", 1), ("write:2", 2), ("write:4", 1), ("write:9", 2), ("fsync:1", 2), ("rename:1", 2), ("close:1", 1), ("close:1", 2),
-    ("write:1", 4), ("fsync:1", 4), ("write:3", 2)])
-def test_an_io_error_is_74(io_shim, tmp_path, fault, ranks):
+# Two chunks: some are written when they leave the filter, the others when the file is closed.
+COMPRESSED = ["grid.cells=[70, 64, 64]", "output.compression=4"]
+
+
+@pytest.mark.parametrize("fault, ranks, words, environment", [
+    *((fault, ranks, [], {}) for fault, ranks in [
+        ("write:1", 1), ("write:2", 2), ("write:4", 1), ("write:9", 2), ("fsync:1", 2), ("rename:1", 2), ("close:1", 1), ("close:1", 2),
+        ("write:1", 4), ("fsync:1", 4), ("write:3", 2)]),
+    *((fault, ranks, COMPRESSED, {}) for fault in ("write:2", "write:6") for ranks in (0, 2)),
+    ("write:6", 2, [*COMPRESSED, "output.asynchronous=false"], GATHERED)])
+def test_an_io_error_is_74(io_shim, tmp_path, fault, ranks, words, environment):
     """Or a quota that is exceeded during a write."""
     number = errno.EDQUOT if fault == "write:3" else errno.EIO
-    done = run_with(io_shim, tmp_path, f"{fault}:{number}", ranks=ranks, watchdog=2, code=74)
+    done = run_with(io_shim, tmp_path, f"{fault}:{number}", *words, ranks=ranks, watchdog=2, code=74, **environment)
     assert ".hdf" in done.stderr
     expect_whole_files(tmp_path / "out")
 

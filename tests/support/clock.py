@@ -23,17 +23,11 @@ class Clock:
         """With other preloaded libraries; `uptime`: the start of the monotonic clock in seconds."""
         return {"LD_PRELOAD": ":".join(map(str, (self.library, *libraries))), "ISOTHERM_CLOCK": f"{uptime}:{self.file}"}
 
-    def move(self, seconds):
-        self._add(0, seconds)
-        self.move_wall(seconds)
-
-    def move_wall(self, seconds):
-        """Moves the wall clock only, as when a user sets it."""
-        self._add(1, seconds)
-
-    def _add(self, which, seconds):
-        # One store. struct.pack_into() clears the bytes first: a program that read them then saw the clock jump back.
-        self._offsets[which] += round(1e9 * seconds)
+    def move(self, seconds, wall_alone=False):
+        """`wall_alone`: as when a user sets the wall clock."""
+        for which in (1,) if wall_alone else (0, 1):
+            # One store. struct.pack_into() clears the bytes first: a program that read them then saw the clock jump back.
+            self._offsets[which] += round(1e9 * seconds)
 
 
 @pytest.fixture(scope="module")

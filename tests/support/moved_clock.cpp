@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -59,13 +58,6 @@ extern "C" int clock_gettime(clockid_t clock, timespec* at) noexcept {
   if (result == 0 && clock == CLOCK_MONOTONIC) *at = as_time(nanoseconds(*at) + shift + by(monotonic));
   if (result == 0 && clock == CLOCK_REALTIME) *at = as_time(nanoseconds(*at) + by(wall));
   return static_cast<int>(result);
-}
-
-extern "C" int gettimeofday(timeval* __restrict at, void* __restrict) noexcept {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  *at = {now.tv_sec, now.tv_nsec / 1000};
-  return 0;
 }
 
 extern "C" std::time_t time(std::time_t* at) noexcept {

@@ -106,5 +106,7 @@ def expect_same_run(one, other):
     expect_same_answer(one, other)
     assert snapshots(one) == snapshots(other)
     for name in snapshots(one):
-        assert np.array_equal(cells(one / name), cells(other / name)), name
-    assert [p.read_text() for p in one.glob("*.series")] == [p.read_text() for p in other.glob("*.series")]
+        a, b = cells(one / name), cells(other / name)
+        assert a.dtype == b.dtype and np.array_equal(a, b), name
+    a, b = ({path.name: path.read_text() for path in folder.glob("*.series")} for folder in (one, other))
+    assert a == b
