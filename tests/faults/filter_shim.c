@@ -1,4 +1,4 @@
-/* Preloaded by test_compression.py: an HDF5 that was built without zlib. */
+/* Preloaded by test_outputs.py: an HDF5 that was built without zlib. */
 int H5Zfilter_avail(int filter);
 
 int H5Zfilter_avail(int filter) {

@@ -1,21 +1,24 @@
 """Checkpoints that were damaged, forged or never finished: the run resumes from the newest intact one, or from none, and nothing is
-guessed. Killed runs, and bit flips in the memory of a run: no checkpoint contains a value that no heat problem can have. (No solver can
-detect a flip that leaves a plausible temperature.)"""
+guessed. Killed runs; power failures, at any moment of which every file under its final name is intact, and the run resumes from a
+checkpoint at most one interval back; and bit flips in the memory of a run: no checkpoint contains a value that no heat problem can have.
+(No solver can detect a flip that leaves a plausible temperature.)"""
 
+import contextlib
 import os
 import random
 import re
 import shutil
 import struct
 import time
+from pathlib import PurePosixPath
 
 import h5py
 import numpy as np
 import pytest
 
 from job import Background, Job, wait_until_gone
-from program import family_of, finished_run, HANGS, kill, kill_all, ran, ranks_of, SMALL_BLOCK, write_deck
-from runs import cells, checkpoints, expect_same_run, expect_whole_files, stopped_at, sweep_of
+from program import family_of, finished_run, GATHERED, HANGS, isotherm, kill, kill_all, ran, ranks_of, SMALL_BLOCK, write_deck
+from runs import cells, checkpoints, expect_same_answer, expect_same_run, expect_whole_files, stopped_at, sweep_of
 
 DECK = SMALL_BLOCK + """\
 problem: {kind: transient, steps: 40, check_interval: 7}
@@ -182,6 +185,10 @@ def test_another_problem_is_refused_by_keys_and_values(out, changes):
     assert files == {path: path.read_bytes() for path in out.iterdir()}
 
 
+def newest_of(names):
+    return max((sweep_of(PurePosixPath(name).name) for name in names if name.endswith(".checkpoint.hdf")), default=0)
+
+
 def test_a_kill_at_any_moment_costs_an_interval_at_most(tmp_path):
     """ISOTHERM_KILLS sets the number of kills. Each part resumes from the previous one, until the run is complete."""
     kills, interval = int(os.environ.get("ISOTHERM_KILLS", "10")), 150
@@ -192,13 +199,13 @@ def test_a_kill_at_any_moment_costs_an_interval_at_most(tmp_path):
     out = tmp_path / "out"
     problem = [f"problem.steps={10000 * kills}", "problem.check_interval=1000", "output.every_steps=1000",
                "output.diagnostics=7000"]
-    newest, killed = -1, 0
+    newest, killed = 0, 0
     for i in range(kills):
         restart = ["--restart", "latest"] if checkpoints(out) else ["output.overwrite=true"]
         run = Background(tmp_path, "run", "deck.yaml", *problem, "output.directory=out",
                          f"output.checkpoint={{every_steps: {interval}, keep: 2}}", *restart, ranks=draw.choice([0, 2]))
         process, deadline = run.process, time.monotonic() + HANGS
-        while process.poll() is None and newest_of(out) <= max(newest, 0) and time.monotonic() < deadline:
+        while process.poll() is None and newest_of(checkpoints(out)) <= newest and time.monotonic() < deadline:
             time.sleep(0.005)
         time.sleep(draw.uniform(0, 0.2))
         if process.poll() is not None:
@@ -209,8 +216,8 @@ def test_a_kill_at_any_moment_costs_an_interval_at_most(tmp_path):
         run.end()
         wait_until_gone(*ranks)
         killed += 1
-        assert newest_of(out) >= newest
-        newest = newest_of(out)
+        assert newest_of(checkpoints(out)) >= newest
+        newest = newest_of(checkpoints(out))
         expect_whole_files(out)
     assert killed > kills // 2
     seldom, patience = "output.checkpoint={every_steps: 100000}", HANGS + 10 * kills
@@ -219,8 +226,102 @@ def test_a_kill_at_any_moment_costs_an_interval_at_most(tmp_path):
     expect_same_run(tmp_path / "whole", out)
 
 
-def newest_of(out):
-    return max(map(sweep_of, checkpoints(out)), default=-1)
+# A power failure: data written after the last fsync is lost, and names may be as old as the last fsync of the folder. A preloaded
+# library (power_cut_shim.c) logs what reached the disk, and in which order.
+
+
+class Disk:
+    """Names and contents as programs see them, and as they are on the disk."""
+
+    def __init__(self):
+        self.seen, self.durable, self.pending, self.content = {}, {}, [], {}
+
+    def change(self, name, file):
+        """A name gets a file, or none."""
+        self.seen[name] = file
+        self.pending.append((name, file))
+
+    def do(self, kind, name, other=None):
+        if kind == "create" or (kind == "sync" and not self.seen.get(name)):  # created by the C library itself
+            self.change(name, object())
+        if kind == "sync":
+            self.content[self.seen[name]] = other
+        if kind == "rename":
+            self.change(other, self.seen[name])
+        if kind in ("rename", "unlink"):
+            self.change(name, None)
+        if kind == "names":
+            here = [change for change in self.pending if str(PurePosixPath(change[0]).parent) == name]
+            self.pending = [change for change in self.pending if change not in here]
+            self.durable.update(here)
+
+    def after_a_cut(self):
+        """The smallest and the largest possible state: names with the contents of their files, None if these never reached the disk."""
+        for names in self.durable, {**self.durable, **dict(self.pending)}:
+            yield {name: self.content.get(file) for name, file in names.items()
+                   if file and all(names.get(str(parent)) for parent in PurePosixPath(name).parents if str(parent) != ".")}
+
+
+# Written by all ranks, or by rank 0 through HDF5 alone, which calls no fsync.
+@pytest.fixture(scope="module", params=["^ompio", GATHERED["OMPI_MCA_io"]], ids=["collective", "gathered"])
+def logged(request, power_cut_shim, tmp_path_factory):
+    """The whole run's folder, and the lines of the log, with names relative to the disk."""
+    top = tmp_path_factory.mktemp("power")
+    disk = top / "disk"
+    disk.mkdir()
+    write_deck(disk, DECK)
+    ran("run", "deck.yaml", "output.checkpoint.keep=2", "output.checkpoint.final=false", ranks=2, cwd=disk,
+        LD_PRELOAD=str(power_cut_shim), OMPI_MCA_io=request.param, ISOTHERM_POWER_LOG=str(top / "log"))
+    lines = []
+    for kind, name, *other in map(str.split, (top / "log").read_text().splitlines()):
+        names = [os.path.relpath(disk / each, disk) for each in (name, *other)]
+        if not names[0].startswith(".."):  # else it is elsewhere
+            lines.append((kind, names[0], *(names[1:] if kind == "rename" else other)))
+    return disk / "runs" / "deck", lines
+
+
+def test_whenever_the_power_goes_files_are_whole(logged):
+    _, lines = logged
+    sound = {None: False}
+    disk, begun, renamed, published = Disk(), 0, 0, 0
+    for line in lines:
+        disk.do(*line)
+        if line[0] == "create":
+            begun = max(begun, newest_of([line[1].removesuffix(".part")]))
+        if line[0] == "rename":
+            renamed = max(renamed, newest_of([line[2]]))
+        if line[0] == "names":
+            published = renamed
+        for state in disk.after_a_cut():
+            for name in state:
+                if name.endswith(".hdf"):
+                    if state[name] not in sound:
+                        sound[state[name]] = isotherm("info", state[name]).returncode == 0
+                    assert sound[state[name]], f"{name} is not whole after {line}"
+            assert newest_of(state) >= max(begun - 10, published), f"{line}: only sweep {newest_of(state)} of {begun}"
+    assert published == 30 and len(sound) > 6
+
+
+def test_the_rest_of_the_run_is_as_it_would_have_been(logged, tmp_path):
+    whole, lines = logged
+    seed = random.randrange(1 << 30)
+    print("seed", seed)
+    disk, states = Disk(), []
+    for line in lines:
+        disk.do(*line)
+        states += [state for state in disk.after_a_cut() if newest_of(state) and "runs/deck/run.json" not in state]
+    for i, state in enumerate(random.Random(seed).sample(states, 3)):
+        folder = tmp_path / str(i)
+        (folder / "runs" / "deck").mkdir(parents=True)
+        write_deck(folder, DECK)
+        for name, copy in state.items():
+            if copy:
+                shutil.copy(copy, folder / name)
+        lock = folder / "runs" / "deck" / "run.lock"
+        if lock.exists():
+            os.utime(lock, (0, 0))  # the machine was down for a while
+        ran("run", "deck.yaml", "--restart", "latest", cwd=folder)
+        expect_same_answer(whole, folder / "runs" / "deck")
 
 
 # Bits that flip in the memory of a run.
@@ -263,15 +364,11 @@ def test_a_value_that_no_body_has(tmp_path, name):
             assert places, "the fields were not found"
             deadline = time.monotonic() + HANGS
             while job.process.poll() is None and time.monotonic() < deadline:  # repeated, as a value overwritten by a sweep is no fault
-                for place in places:
-                    try:
-                        memory.seek(place)
-                        (value,) = struct.unpack("d", memory.read(8))
+                with contextlib.suppress(OSError, struct.error):  # it has ended
+                    for place in places:
+                        (value,) = struct.unpack("d", os.pread(memory.fileno(), 8, place))
                         if abs(value - KELVIN) < 1:  # otherwise a freed buffer, which belongs to the heap
-                            memory.seek(place)
-                            memory.write(struct.pack("d", VALUES[name]))
-                    except (OSError, struct.error):
-                        break  # it has ended
+                            os.pwrite(memory.fileno(), struct.pack("d", VALUES[name]), place)
                 time.sleep(0.01)
     except PermissionError:
         kill_all(job.process.pid)

@@ -40,10 +40,10 @@ mutate halo src/halo/packed_transport.cpp 's/cells_\.unpack\(/if (i != 1) &/' ra
 mutate guard src/output/safe_file.cpp 's/if \(errno != EOPNOTSUPP.*/if (errno == 12345) reject(path, "", bytes);/' odd_disks
 mutate read_back src/output/field_files/snapshot.cpp 's/if \(on_disk != header\.meta\.fingerprint\)/if (on_disk == 12345)/' odd_disks
 mutate short_write src/output/safe_file.cpp 's/remove_prefix\(static_cast<std::size_t>\(taken\)\)/remove_prefix(bytes.size())/' odd_disks
-mutate fsync src/output/field_files/snapshot.cpp 's/^( *)sync_file\(part\);/\1/' power_cut
-mutate names src/output/safe_file.cpp 's/^( *)entry\.sync\(\);/\1/' power_cut
-mutate rename src/output/safe_file.cpp 's/if \(std::rename\(from.*\) fail/if (std::rename(to.c_str(), to.c_str()) == 5) fail/' power_cut
-mutate newest src/output/field_files/snapshot.cpp 's/^( *)std::ranges::reverse\(sweeps\);/\1/' power_cut
+mutate fsync src/output/field_files/snapshot.cpp 's/^( *)sync_file\(part\);/\1/' checkpoint_faults
+mutate names src/output/safe_file.cpp 's/^( *)entry\.sync\(\);/\1/' checkpoint_faults
+mutate rename src/output/safe_file.cpp 's/if \(std::rename\(from.*\) fail/if (std::rename(to.c_str(), to.c_str()) == 5) fail/' checkpoint_faults
+mutate newest src/output/field_files/snapshot.cpp 's/^( *)std::ranges::reverse\(sweeps\);/\1/' checkpoint_faults
 mutate clock src/core/timer.hpp 's/std::chrono::steady_clock/std::chrono::system_clock/' signals
 mutate descriptors src/output/field_files/snapshot_file_hdf5_parallel.cpp 's/on_all\(open_and_close\(MPI_COMM_SELF.*&&/true \&\&/' environment
 mutate on_error src/app/time_loop.hpp 's/if \(config\.output\.on_error == OnError::stop\) throw;//' odd_disks
