@@ -1,13 +1,18 @@
 """Paths that a run uses: run directories and decks by name, rejected with 73 or taken literally, never interpreted; its own directory and
-MPI's temporary files. It starts no program (outside_shim.c observes it)."""
+MPI's temporary files; tables, datasets and other runs that a deck names. It starts no program (outside_shim.c observes it)."""
 
 import json
 import os
+import re
+import shutil
 import time
 
+import h5py
+import numpy as np
 import pytest
 
-from program import BASE_DECK, DECK, isotherm, measured, OTHER_USER, ran, write_deck
+from program import BASE_DECK, command, DECK, finished, isotherm, measured, OTHER_USER, ran, write_deck
+from runs import record
 
 RUN_FILES = {"deck.yaml", "deck.resolved.yaml", "history.csv", "run.json", "run.log", "deck.hdf.series",
              "deck.xmf", "deck_00000010.hdf"}
@@ -111,12 +116,12 @@ def test_a_run_of_another_name_is_replaced_with_all_its_files(work, mark):
     assert all((out / name).read_text() == "mine" for name in strangers)
 
 
-@pytest.mark.parametrize("record", ["{", "[1]", '{"name": 7}', '{"name": "../fir"}', '{"name": null}'])
-def test_a_record_that_names_no_run_removes_nothing_more(work, record):
+@pytest.mark.parametrize("text", ["{", "[1]", '{"name": 7}', '{"name": "../fir"}', '{"name": null}'])
+def test_a_record_that_names_no_run_removes_nothing_more(work, text):
     run(work, "output.directory=out")
     out = work / "out"
     (out / "deck.resolved.yaml").write_text("")
-    (out / "run.json").write_text(record)
+    (out / "run.json").write_text(text)
     (out / "first_00000010.hdf").write_text("mine")
     (work / "first_00000010.hdf").write_text("mine")
     run(work, "output.directory=out", "output.overwrite=true")
@@ -187,3 +192,106 @@ def test_a_series_is_replaced_as_time_goes_by_and_not_for_every_file(outside_shi
         goes_on = written.index(f"deck_slice_z3_{sweep + 1:08d}.hdf.part")
         checkpoint, newest = (last(name, goes_on) for name in (f"deck_{sweep:08d}.checkpoint.hdf", names[sweep]))
         assert newest < checkpoint and last("deck_slice_z3.xmf", goes_on) > newest
+
+
+# A run that is resumed or repeated, and a study, take the files that a deck names by what they hold and not by where they are: other
+# contents are an error, and another place is none.
+
+OF_FILES = """\
+grid: {cells: [6, 5, 4], lengths: [0.06, 0.05, 0.04]}
+materials: {steel: {conductivity: 16, density: 8000, heat_capacity: 500}, copper: {conductivity: 400, density: 8960, heat_capacity: 385}}
+regions: [{shape: dataset, file: ids.h5, dataset: /ids, map: {0: steel, 1: copper}}]
+boundaries: {x_min: {kind: flux, value: {table: flux.csv, time: t, column: q, interpolation: step}}}
+sources: [{shape: dataset, file: heat.h5, dataset: /heat}]
+initial: [{shape: dataset, file: first/runs/first}]
+problem: {steps: 20, dt: 0.05}
+output: {checkpoint: {final: true}}
+"""
+
+
+def write_dataset(name, values):
+    def write(folder):
+        with h5py.File(folder / f"{name}.h5", "w") as file:
+            file[name] = values
+    return write
+
+
+def write_flux(flux):
+    return lambda folder: (folder / "flux.csv").write_text(f"t,q\n0,{flux}\n9,{flux}\n")
+
+
+def start(initial):
+    """Another run in the place of the first."""
+    words = ["grid={cells: [6, 5, 4], lengths: [0.06, 0.05, 0.04]}", f"initial.0.value={initial}"]
+    return lambda folder: ran("run", write_deck(folder / "first", BASE_DECK), *words, "output={directory: runs/first, overwrite: true}",
+                              cwd=folder / "first")
+
+
+IDS = np.arange(120).reshape(4, 5, 6) % 2
+OTHERS = {"regions": write_dataset("ids", 1 - IDS), "boundaries.x_min.value": write_flux(2e4),
+          "sources": write_dataset("heat", np.full((4, 5, 6), 2e5)), "initial": start(300)}
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A folder with all files, and a run of half of the steps."""
+    folder = tmp_path / "project"
+    (folder / "first").mkdir(parents=True)
+    for write in (write_dataset("ids", IDS), write_dataset("heat", np.full((4, 5, 6), 1e5)), write_flux(1e4), start(293)):
+        write(folder)
+    write_deck(folder, OF_FILES)
+    ran("run", "deck.yaml", "problem.steps=10", cwd=folder)
+    return folder
+
+
+@pytest.mark.parametrize("key", OTHERS)
+def test_other_contents_are_refused(project, key):
+    OTHERS[key](project)
+    restart = ran("run", "deck.yaml", "--restart", "latest", cwd=project, code=65).stderr
+    assert key in restart and "contents: " in restart and "is of another problem" in restart
+    again = ran("run", "--from", "runs/deck/deck_00000010.hdf", "output.directory=again", cwd=project, code=65).stderr
+    assert key in again and "than when this deck was resolved" in again
+    assert not (project / "again").exists()
+
+
+@pytest.mark.parametrize("key, file, name", [
+    ("initial.0.file", None, ""), ("sources.0.file", "heat.h5", "deck_00000099.hdf"), ("regions.0.file", "ids.h5", "deck_material.h5"),
+    ("boundaries.x_min.value.table", "flux.csv", "probes.csv")])
+def test_a_run_does_not_replace_the_files_that_it_reads(project, key, file, name):
+    folder = project / "runs" / "deck"
+    if file:
+        shutil.copy(project / file, folder / name)
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    for subcommand in ("check", "run"):
+        refused = ran(subcommand, "deck.yaml", "output.overwrite=true", f"{key}=runs/deck/{name}", cwd=project, code=65).stderr
+        assert key.removesuffix(".table") in refused and "output.overwrite would replace" in refused
+    assert before == {path: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_the_folder_may_move_and_the_same_values_may_be_written_anew(project, tmp_path):
+    ran("run", "deck.yaml", "output.directory=whole", cwd=project)
+    moved = project.rename(tmp_path / "moved")
+    (moved / "flux.csv").write_text("t, q, other\n# again\n0, 1e4, 5\n9, 10000, 6\n")
+    resumed = ran("run", "deck.yaml", "--restart", "latest", cwd=moved, ranks=2)
+    assert "another" not in resumed.stderr
+    assert record(moved / "runs" / "deck")["fingerprint"] == record(moved / "whole")["fingerprint"]
+
+
+def test_a_study_has_cases_of_the_files_that_it_finds(project, tmp_path):
+    write_deck(project, OF_FILES + "study: {matrix: {materials.steel.conductivity: [1, 2]}}\n", "study.yaml")
+    ran("study", "study.yaml", cwd=project)
+    moved = project.rename(tmp_path / "moved")
+    assert "2 finished before, 0 to run" in ran("study", "study.yaml", cwd=moved).stdout
+    write_flux(3e4)(moved)
+    assert "another deck" in ran("study", "study.yaml", cwd=moved, code=73).stderr
+    ran("study", "study.yaml", "output.overwrite=true", cwd=moved)
+    assert "2 finished before, 0 to run" in ran("study", "study.yaml", cwd=moved).stdout
+
+
+def test_decks_of_earlier_versions_are_compared_by_their_paths(project):
+    now = (project / "runs" / "deck" / "deck.resolved.yaml").read_text()
+    before = re.sub(", contents: [^,}]+", "", now)
+    requests = [{"before": before, "now": now}, {"before": before.replace("flux.csv", "other.csv"), "now": now}]
+    done = finished(command("check", "--json", "deck.yaml"), 0, cwd=project, input=json.dumps({"requests": requests}))
+    same, other = (answer["changes"] for answer in json.loads(done.stdout)["answers"])
+    assert before != now and not same and [change["key"] for change in other] == ["boundaries.x_min.value"]
