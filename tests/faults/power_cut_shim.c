@@ -1,7 +1,7 @@
-/* Preloaded by test_checkpoint_faults.py: records what a disk would hold after a power failure. The file ISOTHERM_POWER_LOG has a
-   line for every change, with names as the program gives them or absolute:
-   "create NAME" of a file or folder, "rename NAME NAME", "unlink NAME", "sync NAME COPY": the content of a file reaches
-   the disk, and is stored in COPY, "names NAME": the names in a folder reach the disk. */
+/* Preloaded by test_checkpoint_faults.py: records what a disk would hold after a power failure. The file
+   ISOTHERM_POWER_LOG has a line for every change, with names as the program gives them or absolute:
+   "create NAME" of a file or folder, "rename NAME NAME", "unlink NAME", "sync NAME COPY": the content of a
+   file reaches the disk, and is stored in COPY, "names NAME": the names in a folder reach the disk. */
 #include "shim.h"
 #include <sys/sendfile.h>
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
@@ -46,12 +45,6 @@ __attribute__((format(printf, 2, 3))) static inline void append_line(const char*
   const int fd = REAL(open)(log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   if (fd < 0 || write(fd, line, (size_t)length) != length) abort();
   close(fd);
-}
-
-/* As in support/sleeping_yield.cpp, instead of which the library is preloaded. */
-int sched_yield(void) {
-  const struct timespec shortest = {0, 1};
-  return nanosleep(&shortest, NULL);
 }
 
 static inline int rank_of_this_process(void) {

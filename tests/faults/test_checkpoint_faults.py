@@ -1,7 +1,8 @@
-"""Checkpoints that were damaged, forged or never finished: the run resumes from the newest intact one, or from none, and nothing is
-guessed. Killed runs; power failures, at any moment of which every file under its final name is intact, and the run resumes from a
-checkpoint at most one interval back; and bit flips in the memory of a run: no checkpoint contains a value that no heat problem can have.
-(No solver can detect a flip that leaves a plausible temperature.)"""
+"""Checkpoints that were damaged, forged or never finished: the run resumes from the newest intact one, or
+from none, and nothing is guessed. Killed runs. Power failures: every file under its final name is intact, and
+the run resumes from a checkpoint at most one interval back. Bit flips in the memory of a run: no checkpoint
+contains a value that no heat problem can have. (No solver can detect a flip that leaves a plausible
+temperature.)"""
 
 import contextlib
 import os
@@ -16,9 +17,12 @@ import h5py
 import numpy as np
 import pytest
 
-from job import Background, Job, wait_until_gone
-from program import family_of, finished_run, GATHERED, HANGS, isotherm, kill, kill_all, ran, ranks_of, SMALL_BLOCK, write_deck
-from runs import cells, checkpoints, expect_same_answer, expect_same_run, expect_whole_files, stopped_at, sweep_of
+from job import Background, Job, wait_until, wait_until_gone
+from program import (
+    family_of, finished_run, GATHERED, HANGS, isotherm, kill, kill_all, ran, ranks_of, SMALL_BLOCK,
+    write_deck)
+from runs import (
+    cells, checkpoints, expect_same_answer, expect_same_run, expect_whole_files, stopped_at, sweep_of)
 
 DECK = SMALL_BLOCK + """\
 problem: {kind: transient, steps: 40, check_interval: 7}
@@ -113,15 +117,16 @@ DAMAGES = {
     # unit/test_dataset_reader.cpp tests cells in other files, of other ranks and types.
     # Of a plug-in: no code is loaded, whatever HDF5_PLUGIN_PATH is.
     "needs the filter 32015": dataset(lambda values: {
-        "shape": values.shape, "dtype": "f8", "chunks": values.shape, "compression": 32015, "allow_unknown_filter": True}),
+        "shape": values.shape, "dtype": "f8", "chunks": values.shape, "compression": 32015,
+        "allow_unknown_filter": True}),
     "another shape": dataset(lambda values: {"data": values.T}),
     "single precision": dataset(lambda values: {"data": values.astype("f4")}),
     "8 PiB": dataset(lambda _: {"shape": (1 << 17, 1 << 17, 1 << 16), "dtype": "f8", "chunks": (1, 16, 16)}),
     "texts": dataset(lambda values: {"shape": values.shape, "dtype": h5py.string_dtype()}),
     "cyclic groups": with_file(cyclic_groups),
     "many attributes": many_attributes,
-    "text of any length": with_file(lambda file: (file.pop("/isotherm/resolved_deck"),
-                                                  file.create_dataset("/isotherm/resolved_deck", data="x" * 100))),
+    "text of any length": with_file(lambda file: (
+        file.pop("/isotherm/resolved_deck"), file.create_dataset("/isotherm/resolved_deck", data="x" * 100))),
 }
 
 
@@ -186,7 +191,8 @@ def test_another_problem_is_refused_by_keys_and_values(out, changes):
 
 
 def newest_of(names):
-    return max((sweep_of(PurePosixPath(name).name) for name in names if name.endswith(".checkpoint.hdf")), default=0)
+    ours = (PurePosixPath(name).name for name in names if name.endswith(".checkpoint.hdf"))
+    return max(map(sweep_of, ours), default=0)
 
 
 def test_a_kill_at_any_moment_costs_an_interval_at_most(tmp_path):
@@ -204,9 +210,8 @@ def test_a_kill_at_any_moment_costs_an_interval_at_most(tmp_path):
         restart = ["--restart", "latest"] if checkpoints(out) else ["output.overwrite=true"]
         run = Background(tmp_path, "run", "deck.yaml", *problem, "output.directory=out",
                          f"output.checkpoint={{every_steps: {interval}, keep: 2}}", *restart, ranks=draw.choice([0, 2]))
-        process, deadline = run.process, time.monotonic() + HANGS
-        while process.poll() is None and newest_of(checkpoints(out)) <= newest and time.monotonic() < deadline:
-            time.sleep(0.005)
+        process, newer = run.process, lambda: newest_of(checkpoints(out)) > newest
+        wait_until(lambda: process.poll() is not None or newer(), "no checkpoint", 0.005)
         time.sleep(draw.uniform(0, 0.2))
         if process.poll() is not None:
             assert process.returncode == 0, run.end()
@@ -226,40 +231,40 @@ def test_a_kill_at_any_moment_costs_an_interval_at_most(tmp_path):
     expect_same_run(tmp_path / "whole", out)
 
 
-# A power failure: data written after the last fsync is lost, and names may be as old as the last fsync of the folder. A preloaded
-# library (power_cut_shim.c) logs what reached the disk, and in which order.
+# A power failure: data written after the last fsync is lost, and names may be as old as the last fsync of the
+# folder. A preloaded library (power_cut_shim.c) logs what reached the disk, and in which order.
 
 
-class Disk:
-    """Names and contents as programs see them, and as they are on the disk."""
+def folders_of(name):
+    return [str(folder) for folder in PurePosixPath(name).parents][:-1]  # without that of the disk
 
-    def __init__(self):
-        self.seen, self.durable, self.pending, self.content = {}, {}, [], {}
 
-    def change(self, name, file):
-        """A name gets a file, or none."""
-        self.seen[name] = file
-        self.pending.append((name, file))
+def replayed(lines):
+    """Each line of the log, and what the disk may hold then, at least and at most: names with the contents of
+    their files, None if these never reached the disk."""
+    seen, durable, pending, content = {}, {}, [], {}
 
-    def do(self, kind, name, other=None):
-        if kind == "create" or (kind == "sync" and not self.seen.get(name)):  # created by the C library itself
-            self.change(name, object())
+    def change(name, file):
+        seen[name] = file
+        pending.append((name, file))
+
+    for kind, name, *other in lines:
+        if kind == "create" or (kind == "sync" and not seen.get(name)):  # created by the C library itself
+            change(name, object())
         if kind == "sync":
-            self.content[self.seen[name]] = other
+            content[seen[name]] = other[0]
         if kind == "rename":
-            self.change(other, self.seen[name])
+            change(other[0], seen[name])
         if kind in ("rename", "unlink"):
-            self.change(name, None)
+            change(name, None)
         if kind == "names":
-            here = [change for change in self.pending if str(PurePosixPath(change[0]).parent) == name]
-            self.pending = [change for change in self.pending if change not in here]
-            self.durable.update(here)
-
-    def after_a_cut(self):
-        """The smallest and the largest possible state: names with the contents of their files, None if these never reached the disk."""
-        for names in self.durable, {**self.durable, **dict(self.pending)}:
-            yield {name: self.content.get(file) for name, file in names.items()
-                   if file and all(names.get(str(parent)) for parent in PurePosixPath(name).parents if str(parent) != ".")}
+            here = [each for each in pending if str(PurePosixPath(each[0]).parent) == name]
+            pending = [each for each in pending if each not in here]
+            durable.update(here)
+        yield (kind, name, *other), [
+            {name: content.get(file) for name, file in names.items()
+             if file and all(map(names.get, folders_of(name)))}
+            for names in (durable, {**durable, **dict(pending)})]
 
 
 # Written by all ranks, or by rank 0 through HDF5 alone, which calls no fsync.
@@ -283,22 +288,22 @@ def logged(request, power_cut_shim, tmp_path_factory):
 def test_whenever_the_power_goes_files_are_whole(logged):
     _, lines = logged
     sound = {None: False}
-    disk, begun, renamed, published = Disk(), 0, 0, 0
-    for line in lines:
-        disk.do(*line)
+    begun = renamed = published = 0
+    for line, states in replayed(lines):
         if line[0] == "create":
             begun = max(begun, newest_of([line[1].removesuffix(".part")]))
         if line[0] == "rename":
             renamed = max(renamed, newest_of([line[2]]))
         if line[0] == "names":
             published = renamed
-        for state in disk.after_a_cut():
+        for state in states:
             for name in state:
                 if name.endswith(".hdf"):
                     if state[name] not in sound:
                         sound[state[name]] = isotherm("info", state[name]).returncode == 0
                     assert sound[state[name]], f"{name} is not whole after {line}"
-            assert newest_of(state) >= max(begun - 10, published), f"{line}: only sweep {newest_of(state)} of {begun}"
+            newest = newest_of(state)
+            assert newest >= max(begun - 10, published), f"{line}: only sweep {newest} of {begun}"
     assert published == 30 and len(sound) > 6
 
 
@@ -306,11 +311,9 @@ def test_the_rest_of_the_run_is_as_it_would_have_been(logged, tmp_path):
     whole, lines = logged
     seed = random.randrange(1 << 30)
     print("seed", seed)
-    disk, states = Disk(), []
-    for line in lines:
-        disk.do(*line)
-        states += [state for state in disk.after_a_cut() if newest_of(state) and "runs/deck/run.json" not in state]
-    for i, state in enumerate(random.Random(seed).sample(states, 3)):
+    stopped = [state for _, states in replayed(lines) for state in states
+               if newest_of(state) and "runs/deck/run.json" not in state]
+    for i, state in enumerate(random.Random(seed).sample(stopped, 3)):
         folder = tmp_path / str(i)
         (folder / "runs" / "deck").mkdir(parents=True)
         write_deck(folder, DECK)

@@ -1,4 +1,5 @@
-"""Files of a run in other readers: h5py finds every cell at its place; `isotherm info`, and runs from a file or a dataset."""
+"""Files of a run in other readers: h5py finds every cell at its place; `isotherm info`, and runs from a file
+or a dataset."""
 
 import json
 import re
@@ -52,7 +53,8 @@ def snapshot(run, tmp_path):
 def test_every_cell_at_its_place(run):
     values = cells(run / "deck_00000000.hdf")
     assert values.shape == CELLS[::-1] and values.dtype == np.float64
-    z, y, x = np.meshgrid(*(ORIGIN[a] + SPACING[a] * (np.arange(CELLS[a]) + 0.5) for a in (2, 1, 0)), indexing="ij")
+    x, y, z = (o + h * (np.arange(n) + 0.5) for o, h, n in zip(ORIGIN, SPACING, CELLS))
+    z, y, x = np.meshgrid(z, y, x, indexing="ij")
     np.testing.assert_allclose(values, 300 + 50 * x + 7 * y + 3 * z * z, rtol=1e-14)
 
 
@@ -350,15 +352,19 @@ def test_a_deck_names_the_temperature_as_it_was_or_is(run, tmp_path, name):
 
 
 @pytest.mark.parametrize("held, message", [
-    ({"T": np.zeros((17, 23, 31))}, "T: expected shape (nz, ny, nx) = (31, 23, 17), found (17, 23, 31) (the axes are reversed)"),
-    ({"VTKHDF/PointData/T": np.zeros((31, 23, 17))}, "/temperature: no such dataset (the file's root holds 'VTKHDF')"),
+    ({"T": np.zeros((17, 23, 31))},
+     "T: expected shape (nz, ny, nx) = (31, 23, 17), found (17, 23, 31) (the axes are reversed)"),
+    ({"VTKHDF/PointData/T": np.zeros((31, 23, 17))},
+     "/temperature: no such dataset (the file's root holds 'VTKHDF')"),
     (None, " cannot be read (No such file or directory)")], ids=["reversed", "other name", "missing"])
 def test_a_dataset_that_does_not_fit_is_refused(tmp_path, held, message):
-    """Names of the temperature are nothing special in files of others. unit/test_dataset_reader.cpp tests all reasons."""
+    """Names of the temperature are nothing special in files of others. unit/test_dataset_reader.cpp tests all
+    reasons."""
     if held:
         with h5py.File(tmp_path / "data.h5", "w") as file:
             file.update(held)
-    deck = write_deck(tmp_path, with_dataset(tmp_path / "data.h5", "T" if held and "T" in held else "/temperature"))
+    name = "T" if held and "T" in held else "/temperature"
+    deck = write_deck(tmp_path, with_dataset(tmp_path / "data.h5", name))
     done = ran("run", deck, "output.directory=out", ranks=2, cwd=tmp_path, code=65 if held else 66)
     assert f"data.h5:{message}" in done.stderr
     assert not list(tmp_path.glob("out/*.hdf"))

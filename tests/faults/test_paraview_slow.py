@@ -14,8 +14,8 @@ PVPYTHON = shutil.which("pvpython")
 pytestmark = pytest.mark.skipif(not PVPYTHON, reason="pvpython is not installed (Debian, Ubuntu: apt install python3-paraview)")
 
 
-# Runs inside ParaView's Python, and answers one question per line. A value in a series is found by its position in space, not by its
-# index.
+# Runs inside ParaView's Python, and answers one question per line. A value in a series is found by its
+# position in space, not by its index.
 SCRIPT = """
 import json
 from paraview import servermanager, simple
@@ -62,11 +62,11 @@ for line in open(0):
 def asked(folder, questions):
     """ParaView's answers to questions of a kind, a file and places."""
     (folder / "answer.py").write_text(SCRIPT)
-    done = finished([PVPYTHON, folder / "answer.py"], 0, input="".join(json.dumps(each) + "\n" for each in questions))
+    done = finished([PVPYTHON, folder / "answer.py"], 0, input="\n".join(map(json.dumps, questions)) + "\n")
     assert "ERR" not in done.stderr and "error" not in done.stderr.lower(), done.stderr
-    answers = [json.loads(line.removeprefix("FOUND ")) for line in done.stdout.splitlines() if line.startswith("FOUND ")]
+    answers = [line.removeprefix("FOUND ") for line in done.stdout.splitlines() if line.startswith("FOUND ")]
     assert len(answers) == len(questions), done.stdout + done.stderr
-    return answers
+    return map(json.loads, answers)
 
 
 DECK_OF_PARTS = DECK.replace("[17, 23, 31]", "[16, 24, 30]").replace("output: {every_steps: 20}\n", """\
@@ -77,12 +77,14 @@ output:
   region: {first_cell: [3, 4, 5], last_cell: [8, 20, 11], every_steps: 40}
 """)
 SERIES = [  # the number of files; cells in corners and in an edge
-    ("deck", 3, [(0, 0, 0), (15, 0, 29), (5, 23, 7)]), ("deck_slice_y7", 5, [(0, 0, 0), (15, 0, 29), (5, 0, 7)]),
-    ("deck_coarse", 3, [(0, 0, 0), (3, 7, 14), (1, 5, 9)]), ("deck_region", 2, [(0, 0, 0), (5, 16, 6), (1, 15, 2)])]
+    ("deck", 3, [(0, 0, 0), (15, 0, 29), (5, 23, 7)]),
+    ("deck_slice_y7", 5, [(0, 0, 0), (15, 0, 29), (5, 0, 7)]),
+    ("deck_coarse", 3, [(0, 0, 0), (3, 7, 14), (1, 5, 9)]),
+    ("deck_region", 2, [(0, 0, 0), (5, 16, 6), (1, 15, 2)])]
 
 
 def on_the_surface(low, spacing, counts):
-    """Cells and a place in each: its centre; for an outer cell, the centres of its outer faces; and the corners of the box."""
+    """Cells and places in them: the centre; for an outer cell, those of its outer faces; and two corners."""
     high = low + spacing * counts
     first, last = (0, 0, 0), tuple(count - 1 for count in counts)
     for cell in (first, last, tuple(count // 2 for count in counts), (0, counts[1] - 1, 0)):
@@ -96,8 +98,8 @@ def on_the_surface(low, spacing, counts):
 
 
 def expected(run, name, count, cells):
-    """Questions about the cells (x, y, z) of a series, and the answers: all files by VTKHDF, the last by each of ParaView's readers of
-    XDMF, as a user may choose any of them."""
+    """Questions about the cells (x, y, z) of a series, and the answers: all files by VTKHDF, the last by each
+    of ParaView's readers of XDMF, as a user may choose any of them."""
     times, values = [], []
     for path in sorted(run.glob(f"{name}_[0-9]*.hdf")):
         with h5py.File(path) as file:
@@ -109,7 +111,8 @@ def expected(run, name, count, cells):
     times = pytest.approx(times, rel=1e-12)
     if 1 not in counts:  # otherwise no VTKHDF file, on which ParaView 5.11 hung or crashed: test_outputs.py
         centres = [(low + spacing * (np.array(cell) + 0.5)).tolist() for cell in cells]
-        yield ("series", f"{run}/{name}.hdf.series", centres), {"times": times, "values": values, "dimensions": list(counts)}
+        yield ("series", f"{run}/{name}.hdf.series", centres), {
+            "times": times, "values": values, "dimensions": list(counts)}
     cells, places = zip(*on_the_surface(low, spacing, counts))
     edges = [edge for axis in range(3) for edge in (low[axis], low[axis] + spacing[axis] * counts[axis])]
     for reader in ("Xdmf3ReaderS", "Xdmf3ReaderT", "XDMFReader"):

@@ -1,5 +1,6 @@
-"""Paths that a run uses: run directories and decks by name, rejected with 73 or taken literally, never interpreted; its own directory and
-MPI's temporary files; tables, datasets and other runs that a deck names. It starts no program (outside_shim.c observes it)."""
+"""Paths that a run uses: run directories and decks by name, rejected with 73 or taken literally, never
+interpreted; its own directory and MPI's temporary files; tables, datasets and other runs that a deck names.
+It starts no program (outside_shim.c observes it)."""
 
 import json
 import os
@@ -194,8 +195,8 @@ def test_a_series_is_replaced_as_time_goes_by_and_not_for_every_file(outside_shi
         assert newest < checkpoint and last("deck_slice_z3.xmf", goes_on) > newest
 
 
-# A run that is resumed or repeated, and a study, take the files that a deck names by what they hold and not by where they are: other
-# contents are an error, and another place is none.
+# A run that is resumed or repeated, and a study, take the files that a deck names by what they hold and not
+# by where they are: other contents are an error, and another place is none.
 
 OF_FILES = """\
 grid: {cells: [6, 5, 4], lengths: [0.06, 0.05, 0.04]}
@@ -222,9 +223,9 @@ def write_flux(flux):
 
 def start(initial):
     """Another run in the place of the first."""
-    words = ["grid={cells: [6, 5, 4], lengths: [0.06, 0.05, 0.04]}", f"initial.0.value={initial}"]
-    return lambda folder: ran("run", write_deck(folder / "first", BASE_DECK), *words, "output={directory: runs/first, overwrite: true}",
-                              cwd=folder / "first")
+    words = ["grid={cells: [6, 5, 4], lengths: [0.06, 0.05, 0.04]}", f"initial.0.value={initial}",
+             "output={directory: runs/first, overwrite: true}"]
+    return lambda folder: ran("run", write_deck(folder / "first", BASE_DECK), *words, cwd=folder / "first")
 
 
 IDS = np.arange(120).reshape(4, 5, 6) % 2

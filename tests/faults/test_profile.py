@@ -24,11 +24,12 @@ def seconds(text):
 
 
 def table(text):
-    """Rows by their first cells, as parts -> number and unit. Columns are right-aligned with their titles, but for the device."""
+    """Rows by their first cells, as parts -> number and unit. Columns after the device end as titles do."""
     head, *lines = re.search(r"^  rank  .*?(?=^  ParaView|^FOM|\Z)", text, re.MULTILINE | re.DOTALL)[0].splitlines()
     titles = list(re.finditer(r"\S+", head))[2:]  # after rank and host
     columns = [(title[0], slice(before.end(), title.end())) for before, title in pairwise(titles)]
-    return {line.split()[0]: {part: " ".join(line[column].split()[-2:]) for part, column in columns} for line in lines}
+    return {line.split()[0]: {part: " ".join(line[column].split()[-2:]) for part, column in columns}
+            for line in lines}
 
 
 def test_numbers_add_up_and_are_those_of_the_record(tmp_path):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from program import DECK, finished_run, ran, STEADY_BODY, write_deck
-from runs import cells, checkpoints, expect_same_answer, expect_same_run, history, record, stopped_at
+from runs import (
+    cells, checkpoints, expect_same_answer, expect_same_run, history, record, stopped_at, sweep_of)
 
 TRANSIENT = """\
 grid: {cells: [17, 13, 15], lengths: [0.17, 0.26, 0.45], origin: [-1, 2, 0.5]}  # no two axes alike
@@ -267,10 +268,10 @@ def test_they_go_on_where_they_were(whole_parts, tmp_path, ranks, killed):
         spoil_series(tmp_path / "parts")
     run_parts(tmp_path, "output.directory=parts", "--restart", "parts/deck_00000014.checkpoint.hdf", ranks=ranks)
     expect_same_run(whole_parts, tmp_path / "parts")
-    names = ["deck", "deck_coarse", "deck_region", "deck_slice_middle", "deck_slice_x16"]
-    for suffix in (".hdf.series", ".xmf"):
-        assert sorted(path.name for path in whole_parts.glob(f"*{suffix}")) == [name + suffix for name in names]
-    for file in ("probes.csv", *(f"{name}.xmf" for name in names)):
+    viewed = ["deck.xmf", "deck_coarse.xmf", "deck_region.xmf", "deck_slice_middle.xmf", "deck_slice_x16.xmf"]
+    assert sorted(path.name for path in whole_parts.glob("*.xmf")) == viewed
+    assert len(list(whole_parts.glob("*.series"))) == len(viewed)
+    for file in ["probes.csv", *viewed]:
         assert (whole_parts / file).read_text() == (tmp_path / "parts" / file).read_text()
 
 
@@ -297,7 +298,7 @@ def test_a_file_that_cannot_be_read_is_left_out_of_the_series_aloud(tmp_path):
     said = "warning: out/deck_00000006.hdf: HDF5 cannot open it ("
     assert done.stderr.count(said) == 1 and "(it is left out of the series)" in done.stderr
     series = json.loads((tmp_path / "out" / "deck.hdf.series").read_text())["files"]
-    assert [entry["name"] for entry in series] == [f"deck_{sweep:08d}.hdf" for sweep in (0, 12, 14, 18, 24, 30, 36, 40)]
+    assert [sweep_of(entry["name"]) for entry in series] == [0, 12, 14, 18, 24, 30, 36, 40]
 
 
 def test_probes_with_other_points_begin_a_new_file(tmp_path):

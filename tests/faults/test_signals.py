@@ -110,13 +110,14 @@ SERIES = ["verify={solution: decaying_mode, order: [8, 16, 32]}", "initial=[{sha
 
 
 @pytest.mark.parametrize("words, why", [
-    (["output.checkpoint=false"], "no checkpoint of 'deck' in 'out'"), (SERIES, "a series of grids has no checkpoints")])
+    (["output.checkpoint=false"], "no checkpoint of 'deck' in 'out'"),
+    (SERIES, "a series of grids has no checkpoints")])
 def test_without_checkpoints_nothing_is_kept(tmp_path, words, why):
     job = started(tmp_path, *words)
     _, err = stopped(job, signal.SIGUSR1)
     assert not checkpoints(job.out) and re.search(r" \(it has left no checkpoint\); start it again: .* output.overwrite=true\n", err)
-    done = ran("run", "deck.yaml", "output.directory=out", *words, "--restart", "latest", cwd=tmp_path, code={65, 66})
-    assert why in done.stderr
+    again = ["output.directory=out", *words, "--restart", "latest"]
+    assert why in ran("run", "deck.yaml", *again, cwd=tmp_path, code={65, 66}).stderr
 
 
 def test_one_that_comes_after_the_end_changes_nothing(tmp_path):
@@ -165,34 +166,35 @@ def test_no_time_for_a_sweep_and_a_checkpoint(tmp_path):
     assert not checkpoints(job.out) and "stopped by the wall time at sweep 0 (it has left no checkpoint)" in err
 
 
-@pytest.mark.parametrize("end", [kill_all, lambda launcher: os.kill(launcher, signal.SIGTERM)], ids=["killed", "SIGTERM"])
-def test_one_run_a_directory(tmp_path, end):
-    """Whoever comes second is rejected, and takes over when the first is gone. Open MPI answers SIGTERM by leaving its ranks a second:
-    with or without a final checkpoint, the earlier ones are intact."""
+@pytest.mark.parametrize("killed", [True, False])
+def test_one_run_a_directory(tmp_path, killed):
+    """Whoever comes second is rejected, and takes over when the first is gone. Open MPI answers SIGTERM by
+    leaving its ranks a second: with or without a final checkpoint, the earlier ones are intact."""
     job = Job(tmp_path, "output.checkpoint.every_wall=0.1", ranks=2)
     job.wait_for("*.checkpoint.hdf")
     for words in (["output.overwrite=true"], ["--restart", "latest"]):
         done = ran("run", "deck.yaml", "output.directory=out", *words, cwd=tmp_path, code=73)
         assert "writes to it); wait for its end, or take the directory with --force" in done.stderr
-    end(job.process.pid)
+    kill_all(job.process.pid) if killed else job.send(signal.SIGTERM)
     job.end()
     last = sweep_of(checkpoints(job.out)[-1])
     done = ran("run", "deck.yaml", "output.directory=out", f"problem.steps={last + 3}", "--restart", "latest",
                cwd=tmp_path)
     assert f"sweep {last}\n" in done.stdout and not (job.out / "run.lock").exists()
-    assert end is not kill_all or "was taken (process " in done.stderr
+    assert not killed or "was taken (process " in done.stderr
 
 
 DAYS_49 = 2**32 / 1000  # s: then the uptime in milliseconds exceeds 32 bits
 
 
-@pytest.mark.parametrize("back, uptime, ranks", [(3600, -1, 2), (0, DAYS_49 - 500, 0)], ids=["set back", "49 days of uptime"])
+@pytest.mark.parametrize("back, uptime, ranks", [(3600, -1, 2), (0, DAYS_49 - 500, 0)])
 def test_clocks_that_jump_change_nothing(clock, tmp_path, back, uptime, ranks):
-    """Two checkpoints by the clock, of which the first is removed after the final one; then the end of the Slurm job, which is read once.
-    The clock is moved during sweeps, so that no file seems to take that time."""
+    """Two checkpoints by the clock, of which the first is removed after the final one; then the end of the
+    Slurm job, which is read once. The clock is moved during sweeps, so that no file seems to take that
+    time."""
     begun, made = time.monotonic(), []
-    job = Job(tmp_path, "output.checkpoint={every_wall: 600, keep: 2}", ranks=ranks, SLURM_JOB_END_TIME=str(int(time.time()) + 7200),
-              **clock.environment(uptime=uptime))
+    job = Job(tmp_path, "output.checkpoint={every_wall: 600, keep: 2}", ranks=ranks,
+              SLURM_JOB_END_TIME=str(int(time.time()) + 7200), **clock.environment(uptime=uptime))
     for _ in range(2):
         job.wait_for_sweeps()
         clock.move(1000)

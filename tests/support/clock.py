@@ -8,7 +8,7 @@ import pytest
 
 from shim import build_shim
 
-MOVED, YIELD = (Path(__file__).with_name(f"{name}.cpp") for name in ("moved_clock", "sleeping_yield"))
+MOVED = Path(__file__).with_name("moved_clock.cpp")
 
 
 class Clock:
@@ -26,13 +26,14 @@ class Clock:
     def move(self, seconds, wall_alone=False):
         """`wall_alone`: as when a user sets the wall clock."""
         for which in (1,) if wall_alone else (0, 1):
-            # One store. struct.pack_into() clears the bytes first: a program that read them then saw the clock jump back.
+            # One store. struct.pack_into() clears the bytes first: a program that read them then saw the
+            # clock jump back.
             self._offsets[which] += round(1e9 * seconds)
 
 
 @pytest.fixture(scope="module")
 def clock_library(tmp_path_factory):
-    return build_shim(MOVED, tmp_path_factory.mktemp("clock"), YIELD, "-fno-exceptions")  # the C++ library may be missing
+    return build_shim(MOVED, tmp_path_factory.mktemp("clock"))
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def sweep_of(name):
 
 
 def stopped_at(sweep, run, copy):
-    """Copies a run's directory as it was some time after the checkpoint of a sweep, when the run was killed."""
+    """Copies a run's directory as it was when the run was killed, after the checkpoint of a sweep."""
     shutil.copytree(run, copy)
     for path in copy.glob("*.hdf"):
         if sweep_of(path.name) > sweep:
