@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from program import DECK, finished_run, ran, STEADY_BODY, write_deck
+from program import BASE_DECK, DECK, finished_run, ran, STEADY_BODY, write_deck
 from runs import (
     cells, checkpoints, expect_same_answer, expect_same_run, history, record, stopped_at, sweep_of)
 
@@ -32,15 +32,6 @@ STEADY = STEADY_BODY.replace("[16, 12, 20]", "[12, 11, 13]") + """\
 problem: {kind: steady, method: jacobi, tolerance: 1e-3, check_interval: 30, max_sweeps: 2000}
 solver: {reduction: reproducible}
 output: {checkpoint: {every_steps: 25, keep: 100}}
-"""
-VERIFIED = """\
-grid: {cells: [8, 1, 1], lengths: 1}
-material: {diffusivity: 1e-3}
-boundaries: {x_min: {kind: temperature, value: 0}, x_max: {kind: temperature, value: 0}}
-initial: [{shape: exact}]
-problem: {steps: 20}
-verify: {solution: decaying_mode, modes: [1, 0, 0], tolerance: 1e-9}
-output: {checkpoint: {final: true}, snapshots: false}
 """
 
 
@@ -149,16 +140,19 @@ def test_a_run_is_prolonged_by_the_steps_that_it_has(tmp_path, dt, step, ends):
 
 
 def test_a_failed_verification_stays_one(tmp_path):
-    write_deck(tmp_path, VERIFIED)
-    done = run(tmp_path, "output.directory=out", code=76)
+    write_deck(tmp_path, BASE_DECK)
+    words = ["output={directory: out, checkpoint: {final: true}}", "initial=[{shape: exact}]",
+             "verify={solution: decaying_mode, modes: [1, 0, 0], tolerance: 1e-9}"]
+    done = run(tmp_path, *words, code=76)
     written = record(tmp_path / "out")
-    assert done.stdout.endswith("RESULT: FAILED\n") and (written["exit_code"], written["verification"]["verdict"]) == (76, "failed")
+    assert done.stdout.endswith("RESULT: FAILED\n") and written["exit_code"] == 76
+    assert written["verification"]["verdict"] == "failed"
     assert written["verification"]["max_error_K"] > 1e-9
-    done = run(tmp_path, "output.directory=out", "--restart", "latest", code=76)
-    assert "is of sweep 20, where the run has ended (at 20) and FAILED its verification (run.json); continue with" in done.stdout
-    run(tmp_path, "output.directory=out", "verify.tolerance=1", "--restart", "latest")
+    done = run(tmp_path, *words, "--restart", "latest", code=76)
+    assert "is of sweep 10, where the run has ended (at 10) and FAILED its verification (run.json); continue with" in done.stdout
+    run(tmp_path, *words[:-1], words[-1].replace("1e-9", "10"), "--restart", "latest")
     (tmp_path / "out" / "run.json").unlink()  # then the earlier verification is unknown
-    run(tmp_path, "output.directory=out", "--restart", "latest")
+    run(tmp_path, *words, "--restart", "latest")
 
 
 @pytest.mark.parametrize("end, first, ended", [("problem.tolerance=2e-4", "problem.tolerance=1e-3", "has reached its tolerance"),

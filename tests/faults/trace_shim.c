@@ -15,9 +15,7 @@ static nvtxStringHandle_t know(nvtxDomainHandle_t domain, const char *name) {
 }
 
 static int push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *range) {
-  const char *name = range->messageType == NVTX_MESSAGE_TYPE_REGISTERED ? (const char *)range->message.registered
-                                                                        : range->message.ascii;
-  return fprintf(ranges, "%s %s\n", (const char *)domain, name);
+  return fprintf(ranges, "%s %s\n", (const char *)domain, (const char *)range->message.registered);
 }
 
 static int pop(nvtxDomainHandle_t domain) {
