@@ -287,7 +287,7 @@ def test_what_is_no_file_of_a_run_is_refused(run, tmp_path):
     deck, file = write_deck(tmp_path), run / "deck_00000020.hdf"
     for name, code in (("none.hdf", 66), (".", 66), (deck, 65)):
         for words in (["run", "--from"], ["info"]):
-            ran(*words, name, cwd=tmp_path, code=code)
+            assert ran(*words, name, cwd=tmp_path, code=code).stdout == ""
     assert "has no '='" in ran("run", "--from", file, deck, cwd=tmp_path, code=2).stderr
     assert "  steps: 7\n" in ran("check", "--from", file, "problem.steps=7", "--resolved", cwd=tmp_path).stdout
 
@@ -311,24 +311,6 @@ def test_info_finds_one_changed_bit(snapshot):
     done = ran("info", snapshot, code=65)
     assert "a value was changed after it was written" in done.stderr
     assert "NOT that of the cells" in done.stdout
-
-
-def link_elsewhere(file):
-    del file["isotherm"]
-    file["isotherm"] = h5py.ExternalLink("/etc/passwd", "/")
-
-
-@pytest.mark.parametrize("spoil, message", [
-    (lambda file: file["isotherm"].attrs.modify("format_version", np.int64(3)), "format version 3 (this isotherm reads 1 to 2)"),
-    (lambda file: file["isotherm"].attrs.pop("sweep"), "no valid 'sweep'"),
-    (lambda file: file["isotherm"].attrs.create("cells", "many"), "no valid 'cells'"),
-    (lambda file: file.pop("isotherm"), "no group /isotherm"), (link_elsewhere, "no group /isotherm")])
-def test_info_refuses_other_files(snapshot, spoil, message):
-    with h5py.File(snapshot, "r+") as file:
-        spoil(file)
-    done = isotherm("info", snapshot)
-    assert (done.returncode, done.stdout) == (65, "")
-    assert message in done.stderr and done.stderr.count("\n") == 1
 
 
 def with_dataset(file, dataset="/temperature"):
