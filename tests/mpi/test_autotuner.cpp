@@ -14,10 +14,8 @@
 #include "core/error.hpp"
 #include "halo/hiding.hpp"
 #include "support/decks.hpp"
-#include "support/devices.hpp"
 #include "support/error_text.hpp"
 #include "support/moved_clock.hpp"
-#include "support/process_grid.hpp"
 #include "support/repeat.hpp"
 #include "tune/autotuner.hpp"
 
@@ -114,11 +112,22 @@ class AutotunerOn : public BackendTest {
   Random random_{seed_of_all(world())};
 };
 
-// A long run, on a domain that is periodic along some axes, and on one that is not.
+// Boundary values with jumps within steps.
+Config with_a_table(Config config) {
+  std::vector<TableKnot> knots;
+  for (int i = 0; i < 60; ++i) knots.push_back({2.3 * i * time_plan(config).dt, 300.0 + 7 * (i % 5)});
+  config.boundaries[0].value = Expression(knots, true, "");
+  return config;
+}
+
+// A long run, in which kernel, tile, time block and halo width change. Boundary values that depend on time
+// are those of the sweep that a measurement executes.
 TEST_P(AutotunerOn, MakesStepsOfTheRun) {
   const bool slow = is_slow(device());
-  for (Config config : {decks::steady({18, 17, 15}), decks::periodic({16, 18, 17})}) {
-    config = decks::without_time(config);
+  for (Config config :
+       {decks::steady({18, 17, 15}), decks::periodic({16, 18, 17}),
+        with_a_table(decks::every_wall({19, 16, 15})),
+        decks::with_step_limits(decks::of_many_classes(decks::steady({17, 16, 13}), random_))}) {
     if (config.problem.kind == ProblemKind::steady) config.problem.tolerance = 0;  // never reached
     config.problem.max_sweeps = 1000000000;
     if (config.problem.kind == ProblemKind::transient) config.problem.steps = 1000000000;
@@ -185,18 +194,6 @@ TEST_P(AutotunerOn, MeasuresLongStepsOnFewerPlanes) {
     EXPECT_TRUE(!is_thick || tuned.tuning.sweeps < config.problem.check_interval);
     EXPECT_EQ(tuned.fingerprint, plain_fingerprint<float>(config, 70));
   }
-}
-
-// Boundary values that depend on time are those of the sweep that a measurement executes.
-TEST_P(AutotunerOn, KeepsBoundariesThatVaryInTime) {
-  Config config = decks::every_wall({19, 16, 15});
-  std::vector<TableKnot> knots;  // with jumps within steps
-  for (int i = 0; i < 60; ++i) knots.push_back({2.3 * i * time_plan(config).dt, 300.0 + 7 * (i % 5)});
-  config.boundaries[0].value = Expression(knots, true, "");
-  config.problem.steps = 1000000;
-  config.solver.tuning_budget = 0.05;
-  const auto tuned = run_tuned<double>(config, even_blocks(config), device(), random_, 150);
-  EXPECT_EQ(tuned.fingerprint, plain_fingerprint<double>(config, 150));
 }
 
 // Checked before any allocation: a kernel whose index range is too small for a rank's subdomain is rejected
@@ -276,67 +273,45 @@ std::vector<SolverAnswer> answers_of_a_run(Solver<T>& solver) {
   return answers(solver, {3, 16, 1, 33});
 }
 
-template <class T>
-void check(Config config, Device& device) {
-  for (const char* reduction : {"fused", "warp_shuffle"}) {
-    SCOPED_TRACE(reduction);
+class SweepGraph : public BackendTest {
+ protected:
+  // Of one rank's plain loops on the host, for every transport.
+  template <class T>
+  void expect_plain_answers(Config config, const char* reduction) {
+    const bool alone = world().size() == 1;
+    const std::vector<SolverAnswer> expected = answers_of_a_run(*PlainSolver<T>(config));
+    const Decomposition decomposition = even_blocks(config);
     config.solver.reduction = reduction;
-    std::vector<std::vector<SolverAnswer>> found;
-    for (const bool graph : {false, true}) {
-      Solver<T> solver =
-          solver_of<T>(config, blocks_of(config, {1, 1, 1}), Communicator::self(), device, graph);
-      EXPECT_EQ(solver.plan().graph, graph);
-      found.push_back(answers_of_a_run(solver));
-    }
-    EXPECT_EQ(found[1], found[0]);
-  }
-}
-
-class SweepGraph : public BackendTest {};
-
-TEST_P(SweepGraph, LeavesTheBitsAlone) {
-  if (world().size() > 1) GTEST_SKIP() << "of one rank";
-  Config boundaries = decks::without_time(decks::every_wall({17, 13, 11}));
-  ASSERT_EQ(why_no_graph(boundaries, GetParam()), "");
-  for (const int halo_width : {1, 3}) {
-    SCOPED_TRACE(halo_width);
-    boundaries.solver.halo_width = halo_width;
-    check<double>(boundaries, device());
-    check<float>(boundaries, device());
-  }
-  Config around = decks::periodic({12, 9, 10});  // sweeps cover ghosts
-  around.solver.halo_width = 3;
-  check<double>(around, device());
-}
-// The reference: plain loops of one rank on the host.
-TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
-  if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
-  const std::vector<std::string> transports = usable_transports(device(), world());
-  for (Config config : {decks::without_time(decks::every_wall({9, 10, 13})), decks::periodic({8, 9, 13})}) {
-    const std::vector<SolverAnswer> expected = answers_of_a_run(*PlainSolver<double>(config));
-    for (const std::string& transport : transports) {
+    for (const std::string& transport : usable_transports(device(), world())) {
       for (const int halo_width : {1, 3}) {
-        const Decomposition decomposition = even_blocks(config);
         if (halo_width > decomposition.max_halo_width().value_or(halo_width)) continue;
         for (const Overlap overlap : {Overlap::off, Overlap::on}) {
           // Transports that cannot be recorded take the paths that OneAnswer.EveryTransport tests.
-          const bool recorded = transport == "peer" || transport == "nccl";
+          const bool recorded = alone || transport == "peer" || transport == "nccl";
           if (!recorded && (halo_width > 1 || overlap == Overlap::on)) continue;
-          SCOPED_TRACE(fmt::format("{}, {}, depth {}, overlap {}",
-                                   periodic_axes(config)[0] ? "periodic" : "walls", transport, halo_width,
-                                   overlap == Overlap::on));
+          SCOPED_TRACE(fmt::format("{} bytes, {}, {}, {}, depth {}, overlap {}", sizeof(T),
+                                   periodic_axes(config)[0] ? "periodic" : "walls", reduction, transport,
+                                   halo_width, overlap == Overlap::on));
           config.parallel.transport = transport;
           config.parallel.overlap = overlap;
           config.solver.halo_width = halo_width;
-          Solver<double> solver = solver_of<double>(config, decomposition, world(), device(), true,
-                                                    transport != "auto" && halo_width == 1);
-          if (transport != "auto") {
+          Solver<T> solver = solver_of<T>(config, decomposition, world(), device(), true,
+                                          transport != "auto" && halo_width == 1);
+          if (alone || transport != "auto") {
             EXPECT_EQ(solver.plan().graph, recorded);
           }
           EXPECT_EQ(answers_of_a_run(solver), expected);
         }
       }
     }
+  }
+};
+
+TEST_P(SweepGraph, LeavesTheBitsAlone) {
+  for (const Config& config :
+       {decks::without_time(decks::every_wall({9, 10, 13})), decks::periodic({8, 9, 13})}) {
+    expect_plain_answers<double>(config, "fused");
+    expect_plain_answers<float>(config, "warp_shuffle");
   }
 }
 

@@ -12,7 +12,6 @@
 #include "kernels/stencil.hpp"
 #include "support/decks.hpp"
 #include "support/field_by_index.hpp"
-#include "support/process_grid.hpp"
 #include "support/repeat.hpp"
 
 namespace isotherm {
@@ -408,29 +407,6 @@ void expect_one_answer_of_time_blocks(const Drawn& drawn, Device& device) {
   expect_one_answer<T>(config, ways, device, [&](auto& solver) { return outcomes(solver, drawn); });
 }
 
-// Random plans among all candidates of `auto`, each for some sweeps.
-void check_steps(const Drawn& drawn, Random& random, Device& device) {
-  const Communicator world = Communicator::world();
-  Config config = drawn.config;
-  const Decomposition decomposition = even_blocks(config);
-  config.solver.halo_width.reset();
-  config.solver.ghosts = widest_halo(config, decomposition, 3);
-  PlainSolver<double> expected(config);
-  const KernelChoices<double> choices = kernel_choices<double>(config, device.backend());
-  Solver<double> solver = solver_of<double>(config, decomposition, world, device);
-  for (int i = 0; i < 5; ++i) {
-    StepPlan<double> plan = solver.plan();
-    plan.sweep = choices.sweeps[random() % choices.sweeps.size()];
-    plan.sweep.time_block = std::min(plan.sweep.time_block, longest_time_block(config, decomposition));
-    plan.halo_width =
-        random.between(plan.sweep.time_block, std::max(plan.sweep.time_block, ghost_layers(config)));
-    const auto fits = [&](const auto* kernel) { return !kernel->fused || plan.sweep.kernel->fuses_norm(); };
-    solver.use(plan, **std::ranges::find_if(choices.reductions, fits));
-    const std::int64_t count = random.between<std::int64_t>(1, 9);
-    EXPECT_EQ(answers(solver, {count}), answers(*expected, {count}));
-  }
-}
-
 class TemporalRuns : public BackendTest {};
 ISOTHERM_ON_EACH_BACKEND(TemporalRuns);
 
@@ -440,16 +416,6 @@ TEST_P(TemporalRuns, AreRunsOfSingleSweeps) {
     const Drawn drawn = draw(random);
     i % 2 == 0 ? expect_one_answer_of_time_blocks<double>(drawn, device())
                : expect_one_answer_of_time_blocks<float>(drawn, device());
-  }
-}
-
-// Kernel, tile, time block and halo width change between steps, as under the autotuner.
-TEST_P(TemporalRuns, AreTheSameWhenStepsChange) {
-  if (!has_temporal_kernel<double>(GetParam())) GTEST_SKIP() << "no kernel takes time blocks on this device";
-  Random random(seed_of_all(world()));
-  for (int i = 0; i < (is_slow(device()) ? 1 : 4); ++i) {
-    const Drawn drawn = draw(random);
-    check_steps(drawn, random, device());
   }
 }
 
