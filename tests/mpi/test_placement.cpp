@@ -11,10 +11,8 @@
 
 #include "app/session.hpp"
 #include "backend_fixture.hpp"
-#include "core/communicator.hpp"
 #include "core/error.hpp"
 #include "core/host_threads.hpp"
-#include "grid/decomposition.hpp"
 #include "kernels/fingerprint.hpp"
 #include "output/field_files/cell_boxes.hpp"
 #include "output/records/run_record.hpp"
@@ -22,9 +20,7 @@
 #include "support/decks.hpp"
 #include "support/error_text.hpp"
 #include "support/field_by_index.hpp"
-#include "support/process_grid.hpp"
 #include "support/repeat.hpp"
-#include "support/temporary_folder.hpp"
 
 namespace isotherm {
 namespace {
