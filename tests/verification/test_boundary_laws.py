@@ -69,22 +69,36 @@ def test_forms_of_one_law_agree(tmp_path, problem, several):
 LINEAR = "300 + 4000*x + 7000*z"
 
 
+def expect_linear(folder, z_max, problem, **more):
+    """A linear field, which the grid represents exactly; `z_max` has its flux or its temperature."""
+    boundaries = {"x_min": {"kind": "flux", "value": -K * 4000}, "x_max": {"kind": "flux", "value": K * 4000},
+                  "z_min": {"kind": "temperature", "value": "300 + 4000*x"}, "z_max": z_max}
+    start = "320 + 0*x" if "kind" in problem else LINEAR
+    run(folder, deck(boundaries, problem, initial=[{"shape": "formula", "formula": start}], **more))
+    x, z = ((np.arange(n) + 0.5) * 1e-3 for n in (6, 8))
+    error = np.abs(field(folder / "out") - (300 + 4000 * x + 7000 * z[:, None, None])).max()
+    assert error <= 1e-11 * 300, error
+
+
 @pytest.mark.parametrize("coefficient", ["200 + 9e4*x", "200 + 9e4*x + 50*sin(9*t)", "200 + 50*sin(9*t)"])
 @each_of_long
 @pytest.mark.parametrize("more", [{}, TWO_HALVES], ids=["one", "several"])
 def test_a_coefficient_is_a_formula(tmp_path, coefficient, problem, more):
-    """A linear field, which the grid represents exactly; the ambient temperature follows from its flux through the face."""
+    """The ambient temperature follows from the flux through the face."""
     if "t" in coefficient.replace("sin(", "") and "kind" in problem:
         return
     ambient = f"300 + 4000*x + 7000*0.008 + {K}*7000/({coefficient})"
-    boundaries = {"x_min": {"kind": "flux", "value": -K * 4000}, "x_max": {"kind": "flux", "value": K * 4000},
-                  "z_min": {"kind": "temperature", "value": "300 + 4000*x"},
-                  "z_max": {"kind": "convection", "coefficient": coefficient, "ambient": ambient}}
-    run(tmp_path, deck(boundaries, problem, initial=[{"shape": "formula", "formula": LINEAR}] if "kind" not in problem else
-                       [{"shape": "constant", "value": 320}], **more))
-    x, z = ((np.arange(n) + 0.5) * 1e-3 for n in (6, 8))
-    error = np.abs(field(tmp_path / "out") - (300 + 4000 * x + 7000 * z[:, None, None])).max()
-    assert error <= 1e-11 * 300, error
+    law = {"kind": "convection", "coefficient": coefficient, "ambient": ambient}
+    expect_linear(tmp_path, law, problem, **more)
+
+
+@each_of_long
+def test_pads_of_different_temperatures_on_one_face(tmp_path, problem):
+    """Five pads, a column of cells each; convection gives the rest of the face its flux."""
+    pads = [{"kind": "temperature", "value": 300 + 4000 * (i + 0.5) * 1e-3 + 7000 * 0.008,
+             "where": {"from": [i * 1e-3, 0], "to": [(i + 1) * 1e-3, 0.005]}} for i in range(5)]
+    air = {"kind": "convection", "coefficient": 200, "ambient": f"300 + 4000*x + 7000*0.008 + {K}*7000/200"}
+    expect_linear(tmp_path, [*pads[:2], air, *pads[2:]], problem)
 
 
 PATCH = {"from": [0.0007, 0.00133], "to": [0.00412, 0.0031]}  # cuts cells on all four sides
@@ -122,19 +136,6 @@ def test_a_coefficient_that_is_0_all_over_holds_nothing(tmp_path, coefficient, c
     body = deck({"z_max": LIST[0], "x_max": {**CONVECTION, "coefficient": coefficient}}, STEADY["multigrid"])
     said = check(tmp_path, body, code)
     assert line in said and ("are 0 in all cells" in said) == ("are 0 in all cells" in line), said
-
-
-@each_of_long
-def test_pads_of_different_temperatures_on_one_face(tmp_path, problem):
-    """A linear field: five pads, a column of cells each, have its temperatures; convection gives the rest of the face its flux."""
-    pads = [{"kind": "temperature", "value": 300 + 4000 * (i + 0.5) * 1e-3 + 7000 * 0.008,
-             "where": {"from": [i * 1e-3, 0], "to": [(i + 1) * 1e-3, 0.005]}} for i in range(5)]
-    air = {"kind": "convection", "coefficient": 200, "ambient": f"300 + 4000*x + 7000*0.008 + {K}*7000/200"}
-    boundaries = {"x_min": {"kind": "flux", "value": -K * 4000}, "x_max": {"kind": "flux", "value": K * 4000},
-                  "z_min": {"kind": "temperature", "value": "300 + 4000*x"}, "z_max": [*pads[:2], air, *pads[2:]]}
-    run(tmp_path, deck(boundaries, problem, initial=[{"shape": "formula", "formula": "320 + 0*x" if "kind" in problem else LINEAR}]))
-    x, z = ((np.arange(n) + 0.5) * 1e-3 for n in (6, 8))
-    assert np.abs(field(tmp_path / "out") - (300 + 4000 * x + 7000 * z[:, None, None])).max() <= 1e-11 * 300
 
 
 @pytest.mark.parametrize("problem", [{"end_time": 5}, *list(STEADY.values())[:2]], ids=["euler", "multigrid", "chebyshev"])
