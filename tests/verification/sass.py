@@ -19,7 +19,7 @@ def short_name(name):
 
 
 def kernels(program):
-    """The number of functions for each (hash, name)."""
+    """The hash and the name of each."""
     listing = subprocess.run(["cuobjdump", "-sass", program], capture_output=True, text=True, check=True).stdout
     names, codes = [], []
     for line in listing.splitlines():
@@ -30,25 +30,19 @@ def kernels(program):
         elif names and re.match(r"\s+(/\*[0-9a-f]{4,}\*/.*)?/\* 0x[0-9a-f]{16} \*/", line):
             codes[-1].update(re.sub(r"\s+", " ", line).encode())
     plain = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout.splitlines()
-    return collections.Counter((code.hexdigest()[:16], short_name(name)) for code, name in zip(codes, plain))
-
-
-def by_code(found):
-    """Names may change, code may not."""
-    codes = collections.Counter()
-    for (code, _), count in found.items():
-        codes[code] += count
-    return codes
+    return [(code.hexdigest()[:16], short_name(name)) for code, name in zip(codes, plain)]
 
 
 def main(before, now):
+    """Names may change, code may not."""
     before, now = kernels(before), kernels(now)
-    lost, new = by_code(before) - by_code(now), by_code(now) - by_code(before)
+    codes_before, codes_now = (collections.Counter(code for code, _ in found) for found in (before, now))
+    lost, new = codes_before - codes_now, codes_now - codes_before
     for sign, codes, found in (("-", lost, before), ("+", new, now)):
-        for code, name in sorted(found, key=lambda item: item[1]):
+        for code, name in sorted(set(found), key=lambda item: item[1]):
             if code in codes:
                 print(sign, code, name)
-    print(f"{now.total()} kernels; code of {lost.total()} is gone, of {new.total()} is new")
+    print(f"{len(now)} kernels; code of {lost.total()} is gone, of {new.total()} is new")
     return 1 if lost or new else 0
 
 
