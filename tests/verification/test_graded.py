@@ -251,18 +251,6 @@ def test_multigrid_takes_few_cycles(tmp_path):
     assert residual["last_sweep"] <= 8 * 25, residual
 
 
-@pytest.mark.parametrize("power", [1, "1 + 0*t"], ids=["constant", "varying"])
-def test_the_balance_counts_a_source_in_small_cells_once(tmp_path, power):
-    deck = {"grid": {"cells": [4, 4, None], "spacing": [1e-3, 1e-3, [[4, 1e-3], [4, 1e-4]]]},
-            "material": {"conductivity": 10, "density": 1000, "heat_capacity": 1000},
-            "boundaries": {"z_min": {"kind": "convection", "coefficient": 100, "ambient": 300}},
-            "sources": [{"shape": "box", "from": [0, 0, 4.1e-3], "to": [4e-3, 4e-3, 4.3e-3], "power": power}],
-            "problem": {"method": "implicit", "dt": 1000, "steps": 20}}
-    heat = run(tmp_path, deck)["end_state"]["heat"]
-    assert heat["sources_W"] == pytest.approx(1, rel=1e-12)
-    assert heat["relative_balance"] < 1e-7
-
-
 def test_the_limit_of_steps_knows_where_a_dataset_has_which_material(tmp_path):
     """The conducting material has only cells of 25 um: if it were assumed in those of 1 um too, steps would be 250 times shorter."""
     zones = [[20, 1e-6], [16, 25e-6]]
