@@ -67,41 +67,40 @@ std::uint64_t plain_fingerprint(const Config& config, std::int64_t sweeps) {
 }
 
 // Host kernels that sweep as usual, and advance the clock by a time that depends on kernel and tile.
-struct ClockedKernels {
-  static constexpr int most = 4;
-  static inline std::vector<StencilKernel<double>> kernels;
-  static inline decltype(StencilKernel<double>::launch) launches[most];
-  static inline std::vector<double> seconds[most];  // of a sweep, by tile
-
-  template <int i>
-  static void launch(const SweepArgs<double>& args, SweepPlan plan, Stream stream) {
-    launches[i](args, plan, stream);
-    move_clock(seconds[i][static_cast<std::size_t>(plan.tile)] * plan.time_block);
-  }
-  // Replaces those in `choices`. The first takes 20 s, others 1 or 400 s at random; tiles up to 5 times.
-  static void replace(KernelChoices<double>& choices, Random& random) {
-    constexpr decltype(StencilKernel<double>::launch) clocked[most] = {launch<0>, launch<1>, launch<2>,
-                                                                       launch<3>};
-    kernels.clear();
-    kernels.reserve(most);
-    for (SweepChoice<double>& choice : choices.sweeps) {
-      auto kernel = std::ranges::find(kernels, choice.kernel->name, &StencilKernel<double>::name);
-      if (kernel == kernels.end()) {
-        const std::size_t i = kernels.size();
-        ASSERT_LT(i, std::size_t{most});
-        launches[i] = choice.kernel->launch;
-        seconds[i].clear();
-        const double of_kernel = i == 0 ? 20 : random.between(0, 1) ? 1 : 400;
-        for (std::size_t tile = 0; tile < choice.kernel->tiles.size(); ++tile)
-          seconds[i].push_back(of_kernel * static_cast<double>(random.between(100, 500)) / 100);
-        kernels.push_back(*choice.kernel);
-        kernels.back().launch = clocked[i];
-        kernel = kernels.end() - 1;
-      }
-      choice.kernel = &*kernel;
-    }
-  }
+using Launch = decltype(StencilKernel<double>::launch);
+struct ClockedKernel {
+  StencilKernel<double> kernel;
+  Launch real_launch;
+  std::vector<double> seconds;  // of a sweep, by tile
 };
+std::vector<ClockedKernel> clocked_kernels;
+
+template <int i>
+void launch_clocked(const SweepArgs<double>& args, SweepPlan plan, Stream stream) {
+  clocked_kernels[i].real_launch(args, plan, stream);
+  move_clock(clocked_kernels[i].seconds[static_cast<std::size_t>(plan.tile)] * plan.time_block);
+}
+
+// Replaces those in `choices`. The first takes 20 s, others 1 or 400 s at random; tiles up to 5 times.
+void replace_kernels(KernelChoices<double>& choices, Random& random) {
+  const std::vector<Launch> launches{launch_clocked<0>, launch_clocked<1>, launch_clocked<2>,
+                                     launch_clocked<3>};
+  clocked_kernels.clear();
+  clocked_kernels.reserve(launches.size());
+  for (SweepChoice<double>& choice : choices.sweeps) {
+    auto found = std::ranges::find(clocked_kernels, choice.kernel->name,
+                                   [](const ClockedKernel& each) { return each.kernel.name; });
+    if (found == clocked_kernels.end()) {
+      const double of_kernel = clocked_kernels.empty() ? 20 : random.between(0, 1) ? 1 : 400;
+      ClockedKernel clocked{*choice.kernel, choice.kernel->launch, {}};
+      clocked.kernel.launch = launches.at(clocked_kernels.size());
+      for (std::size_t tile = 0; tile < choice.kernel->tiles.size(); ++tile)
+        clocked.seconds.push_back(of_kernel * static_cast<double>(random.between(100, 500)) / 100);
+      found = clocked_kernels.insert(found, clocked);
+    }
+    choice.kernel = &found->kernel;
+  }
+}
 
 auto identity(const Tuning::Candidate& c) {
   return std::make_tuple(c.kernel, c.tile, c.time_block, c.halo_width, c.overlap, c.graph, c.reduction);
@@ -161,18 +160,12 @@ TEST_P(AutotunerOn, TakesTheFastestKernelInItsFastestTile) {
   config.problem.max_sweeps = 1000000000;
   config.solver.tuning_budget = 1e7;
   const auto tuned = run_tuned<double>(config, even_blocks(config), device(), random_, 3000,
-                                       {[&](auto& choices) { ClockedKernels::replace(choices, random_); }});
-  double least = std::numeric_limits<double>::infinity();
-  std::string_view kernel, tile;
-  for (std::size_t i = 0; i < ClockedKernels::kernels.size(); ++i)
-    for (std::size_t t = 0; t < ClockedKernels::seconds[i].size(); ++t)
-      if (ClockedKernels::seconds[i][t] < least) {
-        least = ClockedKernels::seconds[i][t];
-        kernel = ClockedKernels::kernels[i].name;
-        tile = ClockedKernels::kernels[i].tiles[t];
-      }
-  EXPECT_EQ(tuned.plan.sweep.kernel->name, kernel);
-  EXPECT_EQ(tuned.plan.sweep.kernel->tiles[static_cast<std::size_t>(tuned.plan.sweep.tile)], tile);
+                                       {[&](auto& choices) { replace_kernels(choices, random_); }});
+  const auto fastest_tile = [](const ClockedKernel& each) { return std::ranges::min_element(each.seconds); };
+  const ClockedKernel& fastest = *std::ranges::min_element(
+      clocked_kernels, {}, [&](const ClockedKernel& each) { return *fastest_tile(each); });
+  EXPECT_EQ(tuned.plan.sweep.kernel->name, fastest.kernel.name);
+  EXPECT_EQ(tuned.plan.sweep.tile, fastest_tile(fastest) - fastest.seconds.begin());
   EXPECT_EQ(tuned.fingerprint, plain_fingerprint<double>(config, 3000));
 }
 

@@ -438,17 +438,14 @@ constexpr Shape whole{3, 100003, largest_piece, 4};
 constexpr Shape in_pieces{2, 100003, 1000, 4};
 constexpr Shape in_equal_pieces{2, 4000, 1000, 4};
 
+class TransportHost : public BackendTest {};
+
 // Messages may be staged on any device; MPI itself accesses only host memory here.
-class TransportHost : public BackendTest {
- protected:
-  void expect(const Shape& shape) {
+TEST_P(TransportHost, MessagesArriveWholeAndPiecesInTheirOrder) {
+  for (const Shape& shape : {one_byte, whole, in_pieces, in_equal_pieces}) {
     expect_delivery(device(), world(), make_staged_wire, shape);
     if (GetParam() == Backend::host) expect_delivery(device(), world(), make_direct_wire, shape);
   }
-};
-
-TEST_P(TransportHost, MessagesArriveWholeAndPiecesInTheirOrder) {
-  for (const Shape& shape : {one_byte, whole, in_pieces, in_equal_pieces}) expect(shape);
 }
 ISOTHERM_ON_EACH_BACKEND(TransportHost);
 
