@@ -26,15 +26,20 @@ def planned(**more):
     return {"shape": "box", "from": LOW, "to": HIGH, "power": {"floorplan": "plan.csv"}, **more}
 
 
+def block(x, y, width, height, power):
+    """The box of a block whose lower corner is at x, y of the plan."""
+    low = [LOW[0] + x, LOW[1] + y, LOW[2]]
+    high = [low[0] + width, low[1] + height, HIGH[2]]
+    return {"shape": "box", "from": low, "to": high, "power": power, "mode": "add"}
+
+
 def fingerprint(folder, sources, name):
     return run(folder, deck(*sources), name=name)["fingerprint"]
 
 
 def test_a_floor_plan_is_its_boxes(tmp_path):
     (tmp_path / "plan.csv").write_text(PLAN)
-    boxes = [{"shape": "box", "from": LOW, "to": [1e-3 + 2.5e-3, 1e-3 + 8e-3, 3e-3], "power": 3, "mode": "add"},
-             {"shape": "box", "from": [1e-3 + 3.5e-3, 1e-3 + 0.25e-3, 2e-3],
-              "to": [1e-3 + 3.5e-3 + 1e-3, 1e-3 + 0.25e-3 + 1e-3, 3e-3], "power": -2, "mode": "add"}]
+    boxes = [block(0, 0, 2.5e-3, 8e-3, 3), block(3.5e-3, 0.25e-3, 1e-3, 1e-3, -2)]
     found = fingerprint(tmp_path, [BEFORE, planned(), AFTER], "plan")
     assert found == fingerprint(tmp_path, [BEFORE, *boxes, AFTER], "boxes")
     assert found != fingerprint(tmp_path, [BEFORE, AFTER], "none")
@@ -76,12 +81,8 @@ def test_blocks_take_columns_of_a_trace(tmp_path, interpolation):
     assert record["end_state"]["heat"]["sources_W"] == pytest.approx(3 + 6 + 8, rel=1e-12)
     assert record["end_state"]["heat"]["relative_balance"] <= 1e-9
     table = {"table": "trace.csv", **more}
-    corner = [1e-3 + 3.5e-3, 1e-3 + 0.25e-3]
-    ends = [(LOW, [1e-3 + 2.5e-3, 1e-3 + 8e-3, 3e-3]), ([1e-3 + 2.5e-3, *LOW[1:]], [1e-3 + 2.5e-3 + 1e-3, 1e-3 + 8e-3, 3e-3]),
-            ([*corner, 2e-3], [corner[0] + 1e-3, corner[1] + 1e-3, 3e-3])]
-    powers = [3, {**table, "column": "p1"}, {**table, "column": "p0"}]
-    body["sources"] = [{"shape": "box", "from": low, "to": high, "power": power, "mode": "add"}
-                       for (low, high), power in zip(ends, powers)]
+    body["sources"] = [block(0, 0, 2.5e-3, 8e-3, 3), block(2.5e-3, 0, 1e-3, 8e-3, {**table, "column": "p1"}),
+                       block(3.5e-3, 0.25e-3, 1e-3, 1e-3, {**table, "column": "p0"})]
     assert run(tmp_path, body, name="tables")["fingerprint"] == record["fingerprint"]
 
 
