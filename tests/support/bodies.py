@@ -55,14 +55,14 @@ def sizes(zones):
     return np.repeat([size for _, size in zones], [count for count, _ in zones])
 
 
-def slab(axis, problem, zones=UNIFORM):
-    """Core, board and core across `axis`, a zone of cells each: 400 K below, convection to 300 K above. If graded along this axis, then
-    along the others too."""
+def slab(axis, problem, zones=UNIFORM, names=("core", "board", "core")):
+    """Layers of these materials across `axis`, a zone of cells each: 400 K below, convection to 300 K above. If
+    graded along this axis, then along the others too."""
     graded = len(set(sizes(zones))) > 1
     spacing, cells = [[[2, 1e-3], [1, 3e-3]] if graded else 1e-3] * 3, [3, 3, 3]
     spacing[axis], cells[axis] = zones if graded else 1e-3, sum(count for count, _ in zones)
     letter = "xyz"[axis]
-    layers = [{"material": name, "thickness": count * size} for name, (count, size) in zip(("core", "board", "core"), zones)]
+    layers = [{"material": name, "thickness": count * size} for name, (count, size) in zip(names, zones)]
     return {
         "grid": {"cells": cells, "spacing": spacing},
         "materials": CORE_AND_BOARD["materials"],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bodies import (BOARD, CORE, CORE_AND_BOARD, PROBLEMS, TO_ROUNDING, check, expect_one_answer, expect_the_same_bits_after_a_restart,
-                    field, run)
+                    field, run, slab)
 from program import ran
 import runs
 
@@ -18,28 +18,20 @@ H = 1e-3
 METHODS = {**PROBLEMS, "euler": {"steps": 30}, "implicit": {"method": "implicit", "end_time": 200, "dt": 100}}
 
 
-def slab(axis, problem):
-    """Across `axis`: 3 cells of a void, 5 of core, 4 of board, 2 of another void."""
-    cells = [3, 2, 4]
-    cells[axis] = 14
-    return {
-        "grid": {"cells": cells, "spacing": H},
-        "materials": {"core": CORE, "board": BOARD, "hot": HOT, "cold": COLD},
-        "material": {"default": "core"},
-        "regions": [{"layers": [{"material": "hot", "thickness": 3 * H}, {"material": "core", "thickness": 5 * H},
-                                {"material": "board", "thickness": 4 * H}, {"material": "cold", "thickness": 2 * H}],
-                     "axis": "xyz"[axis]}],
-        "boundaries": {"xyz"[axis] + "_min": {"kind": "temperature", "value": 1000}},  # beyond the void, so without effect
-        "initial": [{"shape": "constant", "value": 350}],
-        "problem": problem,
-        "output": {"diagnostics": 1000},
-    }
+def slab_between_voids(axis, problem):
+    """3 cells of a void, 5 of core, 4 of board, 2 of another void."""
+    deck = slab(axis, problem, [[3, H], [5, H], [4, H], [2, H]], ("hot", "core", "board", "cold"))
+    deck["materials"] = {"core": CORE, "board": BOARD, "hot": HOT, "cold": COLD}
+    beyond = {"kind": "temperature", "value": 1000}  # of the void, so without effect
+    deck["boundaries"] = {"xyz"[axis] + "_min": beyond}
+    del deck["contacts"]
+    return deck
 
 
 @pytest.mark.parametrize("problem", TO_ROUNDING.values(), ids=TO_ROUNDING)
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_a_slab_between_two_voids_is_exact(tmp_path, axis, problem):
-    record = run(tmp_path, slab(axis, problem))
+    record = run(tmp_path, slab_between_voids(axis, problem))
     found = np.moveaxis(field(tmp_path / "out"), 2 - axis, 0)
     of_cell = np.array([H / 7] * 5 + [H / BOARD["conductivity"][axis]] * 4)  # m^2 K/W
     whole = 1 / 500 + of_cell.sum() + 1 / 80
@@ -64,7 +56,7 @@ def test_a_slab_between_two_voids_is_exact(tmp_path, axis, problem):
 
 
 def test_an_exact_field_is_compared_in_the_body_alone(tmp_path):
-    deck = slab(0, {"kind": "steady", "tolerance": 1e-13})
+    deck = slab_between_voids(0, {"kind": "steady", "tolerance": 1e-13})
     deck["regions"][0]["layers"][2]["material"] = "core"
     deck["verify"] = {"solution": "formula", "formula": "400 - 100*(1/500 + (x - 0.003)/7)/(1/500 + 0.009/7 + 1/80)"}
     assert run(tmp_path, deck)["verification"]["max_error_K"] < 1e-9
@@ -131,19 +123,6 @@ def test_one_answer(tmp_path, method):
     heat = first["end_state"]["heat"]
     assert heat["relative_balance"] < 1e-9 or method in ("jacobi", "chebyshev")
     assert len(heat["voids_W"]) == 2
-
-
-@pytest.mark.parametrize("problem", [{"kind": "steady", "tolerance": 1e-11},
-                                     {"method": "implicit", "scheme": "backward_euler", "dt": 1e5, "steps": 30}],
-                         ids=["multigrid", "implicit"])
-def test_corrections_leave_a_void_as_it_is(tmp_path, problem):
-    """Voids end at any cells of coarser grids. A void that a correction changes would not have the temperature of its law."""
-    deck = shapes(problem)
-    deck["boundaries"].update(x_min={"kind": "temperature", "value": "300 + 100*y"},
-                              x_max={"kind": "convection", "ambient": 280, "coefficient": 50})
-    deck["output"] = {"diagnostics": 1}
-    record = run(tmp_path, deck)
-    assert record["end_state"]["heat"]["relative_balance"] < 1e-8
 
 
 def test_a_restart_has_the_same_bits_on_other_ranks(tmp_path):
