@@ -37,19 +37,14 @@ def test_a_conductivity_of_many_classes_is_of_second_order(tmp_path, axis):
     assert -np.diff(np.log2(errors)) == pytest.approx([2, 2], abs=0.2) and errors[-1] > 1e-8, errors
 
 
-def one_material(name, regions):
-    return {**slab(0, {"steps": 30}), "material": {"default": name}, "regions": regions,
-            "materials": {"core": CORE, "same": CORE}, "contacts": [],
-            "sources": [{"shape": "constant", "value": 1e6}]}
-
-
 @pytest.mark.parametrize("problem", [{"steps": 30}, {"kind": "steady"}], ids=["euler", "multigrid"])
 def test_two_names_of_one_material_are_one_body(tmp_path, problem):
-    uniform = {**one_material("core", []), "material": CORE, "problem": problem}
+    body = {**slab(0, problem), "sources": [{"shape": "constant", "value": 1e6}]}
+    uniform = {**body, "material": CORE}
     for key in ("materials", "regions", "contacts"):
         del uniform[key]
-    two = {**one_material("core", [{"material": "same", "shape": "box", "from": [0, 0, 0], "to": [0.004, 0.002, 0.002]}]),
-           "problem": problem}
+    two = {**body, "material": {"default": "core"}, "materials": {"core": CORE, "same": CORE}, "contacts": [],
+           "regions": [box("same", [0, 0, 0], [0.004, 0.002, 0.002])]}
     wanted = run(tmp_path, uniform)["fingerprint"]
     assert run(tmp_path, two)["fingerprint"] == wanted
     two["materials"]["bare"] = BOARD  # no cell has it, so its contact has no effect
@@ -117,10 +112,15 @@ def box(material, lower, upper):
     return {"material": material, "shape": "box", "from": [*lower], "to": [*upper]}
 
 
-def blocks(parts):
-    """A checkerboard with `parts` cubes along each axis."""
+def cubes(parts, is_good):
+    """Those of `parts` cubes along each axis that are of the good material."""
     return [box("good", [i / parts for i in at], [(i + 1) / parts for i in at])
-            for at in np.ndindex(parts, parts, parts) if sum(at) % 2]
+            for at in np.ndindex(parts, parts, parts) if is_good(at)]
+
+
+def blocks(parts):
+    """A checkerboard."""
+    return cubes(parts, lambda at: sum(at) % 2)
 
 
 def jumps(cells, regions, lengths=(1, 1, 1)):
@@ -215,10 +215,8 @@ def test_v_cycles_alone_go_on_while_they_converge(tmp_path):
 
 def test_single_cells_that_differ_need_conjugate_gradients(tmp_path):
     """Coarse grids represent the finest one poorly, and plain V cycles stall."""
-    draw, h = random.Random(1), 1 / 12
-    regions = [box("good", [i * h for i in at], [(i + 1) * h for i in at])
-               for at in np.ndindex(12, 12, 12) if draw.random() < 0.3]
-    deck = jumps([12, 12, 12], regions)
+    draw = random.Random(1)
+    deck = jumps([12, 12, 12], cubes(12, lambda at: draw.random() < 0.3))
     record = run(tmp_path, deck)
     residual, sweeps = record["residual"], record["performance"]["sweeps"]
     assert residual["last_K"] <= 1e-8 * residual["first_K"] and residual["last_sweep"] < sweeps
@@ -270,10 +268,8 @@ def test_check_says_where_few_cells_lose_thin_parts(tmp_path, along, cells, thic
 @pytest.mark.parametrize("share", [0.3, 0.6])
 def test_an_implicit_step_is_solved_however_cells_differ(tmp_path, share):
     """With fibres of 8000 W/(m K) in 1 W/(m K), one very long step gives the steady field; the heat of a step is exact, too."""
-    draw, h = random.Random(3), 1 / 10
-    regions = [box("good", [i * h for i in at], [(i + 1) * h for i in at])
-               for at in np.ndindex(10, 10, 10) if draw.random() < share]
-    deck = jumps([10, 10, 10], regions)
+    draw = random.Random(3)
+    deck = jumps([10, 10, 10], cubes(10, lambda at: draw.random() < share))
     deck["materials"] = {name: {"conductivity": k, "density": 1e3, "heat_capacity": 1e3}
                          for name, k in (("poor", 1), ("good", 8000))}
     run(tmp_path, {**deck, "problem": {**deck["problem"], "tolerance": 1e-10}}, "output.snapshots=true", code=[0])
