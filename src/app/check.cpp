@@ -249,9 +249,7 @@ std::string sweeps_text(const Session& session, const std::optional<PredictedCyc
   const Config& config = session.deck.config;
   const double sweeps = likely_sweeps(config);
   const double more = predicted ? predicted->cycles * make_method(config).cycle() / sweeps : 1;
-  const char* const about = predicted && predicted->is_more ? "more than"
-                            : step_control(config)          ? "at least about"
-                                                            : "about";
+  const char* const about = !predicted ? predicted_as(session) : predicted->is_more ? "more than" : "about";
   if (placement.host == Host::this_one) {
     const auto device = all_or_throw(world, [&] { return open_device(placement); });
     const double copied = measure_copy_bandwidth(session, *device, world);

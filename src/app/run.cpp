@@ -346,7 +346,7 @@ class Run {
         record_.warnings.push_back(std::move(text));
     record_.performance.copy_bandwidth = plan_.copy_bandwidth;
     record_.performance.predicted_seconds = predicted_seconds(plan_.session, plan_.copy_bandwidth);
-    record_.performance.may_divide_steps = step_control(config()).has_value();
+    record_.performance.predicted_as = predicted_as(plan_.session);
     if (restart) record_.continuation.restarted = *restart;
     phases_[Phase::setup] = plan_.started.seconds();
     console_.say(banner(record_));

@@ -196,6 +196,13 @@ double predicted_seconds(const Session& session, double copy_bandwidth) {
   return seconds;
 }
 
+const char* predicted_as(const Session& session) {
+  const Config& config = session.cases.back();
+  if (step_control(config)) return "at least about";
+  const bool is_steady = config.problem.kind == ProblemKind::steady;
+  return is_steady && likely_sweeps(config) == Schedule(config).last() ? "at most" : "about";
+}
+
 std::vector<EstimatedGrid> weigh_process_grids(const Config& config, int ranks, Backend backend) {
   std::vector<EstimatedGrid> all =
       process_grids_by_cost(config.grid.cells, ranks, periodic_axes(config), asked_halo(config),

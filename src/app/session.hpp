@@ -165,6 +165,10 @@ struct Session {
 // Estimated seconds of the sweeps of all cases, if all ranks together copy `copy_bandwidth` bytes per second.
 double predicted_seconds(const Session& session, double copy_bandwidth);
 
+// What to write before these seconds: of a steady run they may be those of the most sweeps that the deck
+// permits, and problem.tolerance may divide steps of time.
+const char* predicted_as(const Session& session);
+
 // Collective. Rank 0 reads the deck, every rank parses the same bytes. Rejects on all ranks what can be
 // rejected without a field. CollectiveError(internal): the ranks differ in their binaries or arguments.
 Session plan_session(const CommandLine& command, const Communicator& world);

@@ -79,6 +79,13 @@ def test_where_a_tolerance_divides_steps_the_prediction_is_a_least_one(folder, m
     assert re.search("^  predicted    at least about ", ran("run", "deck.yaml", *words, *tolerance, cwd=folder).stdout, re.MULTILINE)
 
 
+@pytest.mark.parametrize("until, said", [("error: 0.001", "at most"), ("tolerance: 1e-6", "about")])
+def test_where_the_sweeps_are_only_bounded_the_prediction_is_a_most_one(folder, until, said):
+    words = "boundaries.x_min={kind: temperature, value: 300}", f"problem={{kind: steady, method: jacobi, {until}}}", "output.directory=out"
+    assert re.search(rf"^sweeps +{said} ", check(folder, *words).stdout, re.MULTILINE)
+    assert re.search(f"^  predicted    {said} ", ran("run", "deck.yaml", *words, cwd=folder).stdout, re.MULTILINE)
+
+
 def test_multigrid_gets_the_layers_that_it_needs(tmp_path):
     write_deck(tmp_path, """\
 grid: {cells: [8, 7, 1], lengths: [0.008, 0.05, 0.001]}

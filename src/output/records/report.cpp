@@ -206,8 +206,7 @@ std::string banner(const RunRecord& r) {
   add(text, "problem", problem_text(r));
   if (const auto& seconds = r.performance.predicted_seconds)
     add(text, "predicted",
-        fmt::format("{}about {} for the sweeps", r.performance.may_divide_steps ? "at least " : "",
-                    human_duration(*seconds)));
+        fmt::format("{} {} for the sweeps", r.performance.predicted_as, human_duration(*seconds)));
   add(text, "ranks", ranks_text(r));
   add(text, "device", join({devices_text(r), r.method.device_note}));
   add_gpus(text, r);

@@ -119,7 +119,7 @@ struct Performance {
   std::int64_t untimed_sweeps = 0;               // of the autotuner and before it:
   double untimed_points = 0;                     // the phases do not time these
   std::int64_t steps = 0, rejected_steps = 0;
-  bool may_divide_steps = false;              // by problem.tolerance: predicted_seconds counts whole steps
+  const char* predicted_as = "about";         // or "at most", ...: how predicted_seconds bound the real ones
   std::optional<double> values_seconds = {};  // per sweep, for values that vary in time; none: no such values
 };
 
