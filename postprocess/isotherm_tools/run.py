@@ -48,9 +48,12 @@ class Run:
     def snapshots(self):
         """Snapshots of the whole field, in the order of their sweeps: see `Snapshots` and `Snapshot`."""
         if not self._whole:
+            runs = sorted(self.path.glob("*/run.json"))
             hint = f"name one of its parts with --series: {', '.join(self.parts)}" if self.parts else \
                 f"the run ended before one was due ({self.ended_early})" if self.ended_early else \
-                "was the run made with output.snapshots: true?"
+                "was the run made with output.snapshots: true?" if (self.path / "run.json").exists() else \
+                f"it is a study, or another folder of runs: name one, such as {runs[0].parent}" if runs else \
+                "it has no run.json: name the directory of a finished run"
             raise Failure(FILE_MISSING, f"{self.path} holds no snapshots; {hint}")
         return self._whole
 
@@ -189,10 +192,7 @@ class Snapshots(Sequence):
     def sweeps(self):
         return np.array([sweep for sweep, _ in self._files])
 
-    @property
-    def times(self):
-        """Seconds; opens each file."""
-        return np.array([snapshot.time for snapshot in self])
+    times = property(lambda self: np.array([snapshot.time for snapshot in self]), doc="Seconds; opens each file.")
 
     def nearest(self, time):
         """The snapshot whose time, in seconds, is nearest."""

@@ -196,6 +196,10 @@ def test_what_is_missing_is_a_failure_with_a_line(tmp_path):
                        ("probes", "was the run made with output.probes"), ("record", "run.json does not exist")):
         expect_failure(66, line, getattr, run, what)
     assert run.parts == {}
+    expect_failure(66, "it has no run.json", lambda: run.snapshots)
+    (tmp_path / "case").mkdir()
+    (tmp_path / "case" / "run.json").touch()
+    expect_failure(66, f"name one, such as {tmp_path / 'case'}", lambda: run.snapshots)
     for result, snapshots, said in (("STOPPED", "true", "ended before one was due (stopped by SIGTERM; resume it)"),
                                     ("STOPPED", "false", "was the run made with"), ("DONE", "true", "was the run made with")):
         (tmp_path / "run.json").write_text(json.dumps({**json.loads(RECORDS[0].read_text()), "result": result, "deck": {
