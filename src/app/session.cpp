@@ -586,6 +586,17 @@ std::vector<Config> cases_of(const Config& config) {
   return cases;
 }
 
+// A warning where the time step of a series of grids does not fall with their cells, or none.
+std::vector<std::string> order_warnings(const Config& config, const std::vector<Config>& cases) {
+  if (cases.size() < 2 || config.problem.kind != ProblemKind::transient) return {};
+  const double dt = time_plan(cases.back()).dt;
+  if (dt < time_plan(cases[cases.size() - 2]).dt) return {};
+  return {fmt::format(
+      "{}: dt is {:.4g} s on both of the finest grids, so the observed order includes the error of time; "
+      "if it is not the expected one, use a smaller problem.dt, or euler with dt: auto",
+      config.at("verify.order"), dt)};
+}
+
 void fit_ghosts(Session& session, const Communicator& world) {
   for (int most = session.cases.back().solver.ghosts; most > 1 && !fits(session, world);)
     allow_ghosts(session, --most, world);
@@ -645,7 +656,8 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
   const int ranks = command.ranks ? command.ranks : world.size();
   check_all_cells(deck.config, world);
   std::vector<Config> cases = all_or_throw(world, [&] { return sound_cases(config); });
-  for (const auto& warnings : {shape_warnings(config), time_warnings(config), tuning_warnings(config)})
+  for (const auto& warnings : {shape_warnings(config), time_warnings(config), tuning_warnings(config),
+                               order_warnings(config, cases)})
     deck.config.warnings.insert(deck.config.warnings.end(), warnings.begin(), warnings.end());
   Placement placement =
       place_ranks(config, world, threads.threads, is_plan(command) ? Host::either : Host::this_one,

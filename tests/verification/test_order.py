@@ -208,6 +208,13 @@ def test_an_order_that_there_is_not_or_that_is_not_reached(tmp_path):
     assert runs.record(tmp_path / "run")["verification"]["verdict"] == "failed"
 
 
+@pytest.mark.parametrize("problem, said", [({}, False), ({"dt": 0.005}, True), ({"method": "implicit"}, True)])
+def test_a_series_whose_steps_keep_their_length_is_warned_of(tmp_path, problem, said):
+    words = [f"problem.{key}={value}" for key, value in problem.items()]
+    out = ran("check", TOP / "inputs" / "slab.yaml", "verify.order=[32,64,128]", *words, cwd=tmp_path).stdout
+    assert ("verify.order: dt is" in out) == said
+
+
 @pytest.mark.parametrize("axis, lines", [("space", {"1x1x1": 2, "2x1x1": 2}), ("time", {"euler": 1, "rkl": 2, "implicit": 2})])
 def test_the_pictures_of_docs_theory_show_these_orders(tmp_path, axis, lines):
     ran("study", TOP / f"inputs/study_order_{axis}.yaml", cwd=tmp_path, timeout=None)
