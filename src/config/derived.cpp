@@ -304,10 +304,10 @@ std::vector<std::string> time_warnings(const Config& config) {
   };
   for (int f = 0; f < face_count && is_rkl(config); ++f)
     if (any_law(config.boundaries[f], moves))
-      warnings.push_back(
-          fmt::format("{}: rkl keeps this temperature at that of the middle of a step, so errors near this "
-                      "face fall only as dt does; implicit is of second order here",
-                      config.at(boundary_key(f))));
+      warnings.push_back(fmt::format(
+          "{}: rkl keeps this temperature at that of the middle of a step, so errors near this "
+          "face and of the heat through it fall only as dt does; implicit is of second order here",
+          config.at(boundary_key(f))));
   return warnings;
 }
 
