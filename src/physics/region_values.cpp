@@ -334,7 +334,8 @@ std::vector<std::string> shape_warnings(const Config& config) {
   for (std::size_t i = 0; i < config.sources.size(); ++i) {
     const RegionValue& source = config.sources[i];
     // Half a per mille of a gaussian is 3.5 standard deviations away from its centre.
-    const double enough = source.shape == Shape::gaussian ? 0.9995 : 1 - 1e-6;
+    const bool has_tails = source.shape == Shape::gaussian || source.shape == Shape::double_ellipsoid;
+    const double enough = has_tails ? 0.9995 : 1 - 1e-6;  // six digits say less than 100 %
     const char* const body = has_voids ? "body" : "domain";
     const std::string key = fmt::format("sources.{}", i);
     if (std::string text = not_replaced_text(config, i); !text.empty()) warnings.push_back(std::move(text));
@@ -346,7 +347,7 @@ std::vector<std::string> shape_warnings(const Config& config) {
                         config.at(key), 100 * mean, body));
       else if (largest < enough)
         warnings.push_back(
-            fmt::format("{}: at no time of the run is more than {:.3g} % of its heat inside the {}",
+            fmt::format("{}: at no time of the run is more than {:.6g} % of its heat inside the {}",
                         config.at(key), 100 * largest, body));
       continue;
     }
@@ -361,7 +362,7 @@ std::vector<std::string> shape_warnings(const Config& config) {
                        "lies in a void, which takes no heat; move it into the body, or remove it");
     if (in_body < enough)
       warnings.push_back(
-          fmt::format("{}: only {:.3g} % of its heat is inside the {}", config.at(key), 100 * in_body, body));
+          fmt::format("{}: only {:.6g} % of its heat is inside the {}", config.at(key), 100 * in_body, body));
   }
   for (std::size_t i = 0; i < config.initial.size(); ++i) {
     const RegionValue& shape = config.initial[i];

@@ -551,6 +551,14 @@ TEST(VaryingSources, APlaceThatIsNotFiniteIsAnErrorAndOneOutsideMostOfTheTimeAWa
   expect_says(only_text(shape_warnings(config)), "sources.0: at no time of the run is more than 50 %");
   config.sources[0].centre_at[2] = Expression("0.1*t", "t");
   EXPECT_EQ(shape_warnings(config).size(), 0u);
+  // Tails may be outside; a shape with an end is inside, or the share is less than 100 %.
+  config.sources = {{.shape = Shape::double_ellipsoid, .power = 1, .centre_at = {0.04, 0.1, 0.1}}};
+  for (double RegionValue::*length :
+       {&RegionValue::front, &RegionValue::rear, &RegionValue::half_width, &RegionValue::depth})
+    config.sources[0].*length = 0.027;  // 3.6 standard deviations
+  EXPECT_EQ(shape_warnings(config).size(), 0u);
+  config.sources = {ball({0.1, 0.1, 0.0505}, 0.051, 1)};
+  expect_says(only_text(shape_warnings(config)), "sources.0: only 99.99");
   source.shape = Shape::box;
   source.centre_at[0] = Expression(0.0);
   source.to_at = {Expression("1 - t", "t"), Expression(1.0), Expression(1.0)};
