@@ -165,8 +165,7 @@ struct Session {
 // Estimated seconds of the sweeps of all cases, if all ranks together copy `copy_bandwidth` bytes per second.
 double predicted_seconds(const Session& session, double copy_bandwidth);
 
-// What to write before these seconds: of a steady run they may be those of the most sweeps that the deck
-// permits, and problem.tolerance may divide steps of time.
+// What to write before these seconds: sweeps may be only bounded, and problem.tolerance may divide steps.
 const char* predicted_as(const Session& session);
 
 // Collective. Rank 0 reads the deck, every rank parses the same bytes. Rejects on all ranks what can be
