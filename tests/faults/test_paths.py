@@ -68,6 +68,14 @@ def test_a_name_is_taken_literally(work, name):
     assert json.loads((work / name / "run.json").read_text())["directory"] == name
 
 
+@pytest.mark.parametrize("letters, code", [(155, 0), (156, 65)])
+def test_a_name_leaves_room_for_those_of_all_files(work, letters, code):
+    (work / "deck.yaml").rename(work / f"{'n' * letters}.yaml")
+    slices = f"output.slices=[{{axis: z, cell: 3, name: {'s' * 64}}}]"
+    result = run(work, slices, "output.checkpoint.every_steps=5", deck=f"{'n' * letters}.yaml", code=code)
+    assert (code == 0) == (result.stderr == "") and ("rename the deck" in result.stderr) == (code == 65)
+
+
 def test_a_name_with_nul_is_refused(work):
     assert run(work, 'output.directory="a\\0b"', code=65).stderr.startswith("argument 4: ") and os.listdir(work) == ["deck.yaml"]
 
