@@ -12,7 +12,7 @@ from failures import expect_failure
 from isotherm_tools import text
 from isotherm_tools.program import Program, write_text
 from isotherm_tools.study import state
-from isotherm_tools.study.collection import scaling_series
+from isotherm_tools.study.collection import scaling_series, value_at
 from isotherm_tools.study.deck import safe_name
 from isotherm_tools.study.runner import SESSIONS, Progress, session_folder
 from isotherm_tools.study.slurm import OWN_TEMPLATE, array_text, fill, read_template
@@ -147,6 +147,12 @@ def test_numbers_read_back_to_the_same_bits():
 def test_tables_align_by_columns_of_the_terminal():
     rows = [["name", "value"], ["\u6e29\u5ea6", "1"], ["k", "1234567"]]
     assert text.aligned("lr", rows, 2) == "  name    value\n  \u6e29\u5ea6        1\n  k     1234567\n"
+
+
+@pytest.mark.parametrize("path, value", [
+    ("grid.cells", "24x20x0.5"), ("grid.cells.0", 24), ("grid", None), ("empty", None), ("ranks", None), ("ranks.0.device", "A"), ("gone.x", None)])
+def test_values_of_records(path, value):
+    assert value_at({"grid": {"cells": [24, 20, 0.5]}, "empty": [], "ranks": [{"device": "A"}]}, path) == value
 
 
 # Processes

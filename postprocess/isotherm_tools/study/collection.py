@@ -126,11 +126,13 @@ class Collection:
 
 
 def value_at(run, path):
-    """The value at a path such as "performance.step_s"; None if there is none, or no single value."""
+    """The value at a path such as "performance.step_s"; a list of numbers as 24x20x16; None if there is none, or no single value."""
     at = run
     with suppress(KeyError, TypeError):  # of what is not there, and of a value that has no parts
         for part in path.split("."):
             at = ({str(i): item for i, item in enumerate(at)} if isinstance(at, list) else at)[part]
+        if isinstance(at, list) and all(map(is_number, at)):
+            return "x".join(map(plain, at)) or None
         return None if isinstance(at, (dict, list)) else at
     return None
 
