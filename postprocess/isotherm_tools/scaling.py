@@ -309,6 +309,9 @@ def add(subcommands):
 def scaling(options):
     if options.out:
         figures.check_format(options.out)
+    files = [Path(path).resolve() for path in (options.json, options.csv, options.out) if path]
+    if len(set(files)) < len(files):
+        raise Failure(COMMAND_LINE, "--json, --csv and --out name one file for two; give each its own")
     found = read_series(options)
     if len(found) > 1:
         if options.json or options.csv or options.out:

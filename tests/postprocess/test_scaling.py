@@ -381,6 +381,9 @@ def test_costs_and_files_that_cannot_be_are_refused(strong, tmp_path, refused):
     refused(65, why, "scaling", run, "--kind", "weak", "--cell-time", "copy")
     for code, option, out in ((73, "--json", "missing/x.json"), (73, "--csv", "missing/x.csv"), (2, "--out", "x.gif")):
         refused(code, "", "scaling", *strong, option, tmp_path / out)
+    for option in ("--json", "--out"):  # one file for two
+        refused(2, "", "scaling", *strong, "--csv", tmp_path / "x.svg", option, f"{tmp_path}/./x.svg")
+    assert not (tmp_path / "x.svg").exists()
 
 
 @pytest.mark.parametrize("option, value, why", [
