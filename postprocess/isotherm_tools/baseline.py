@@ -37,7 +37,7 @@ class Figure(NamedTuple):
 
 
 class Measured:
-    """The figures of a file: `subject`, which must be the same in two files, and `figures` by name."""
+    """The figures of a file: `subject`, as text; `parts`, which must be the same in two files that have them; `figures` by name."""
 
     def __init__(self, path):
         path = Path(path) / "run.json" if Path(path).is_dir() else Path(path)
@@ -47,7 +47,7 @@ class Measured:
                      lambda error: f"{in_quotes(path)} is no baseline (it lacks {error}); {HINT}"):
             self.schema = content["schema"]
             of_bench = self.schema == "isotherm-bench"
-            self.subject = bench_subject(content) if of_bench else grid_subject(content)
+            self.subject, self.parts = bench_subject(content) if of_bench else (grid_subject(content), {})
             self.figures = known(bench_rows(content["entries"])) if of_bench else figures_of(content)
         if not self.figures:
             raise Failure(DATA, f"{in_quotes(path)} is no baseline (it has no figures of merit); {HINT}")
@@ -69,12 +69,17 @@ def grid_text(cells, precision, method, ranks):
 
 
 def bench_subject(content):
-    """"bench stencil with boundaries, norm l2 on 1 rank (Some CPU)"."""
-    options = content["options"]
+    """"bench stencil with boundaries, norm l2 on 1 rank (Some CPU with 1 thread)", and its parts. Early records have no threads, and no
+    contents of decks, which are then known by their paths."""
+    options, device = content["options"], content["device"]
+    threads, deck = (device.get("threads") or "").partition(" (")[0], options.get("deck")
     given = [flag for flag in ("boundaries", "source", "overlap") if options[flag] is True]
-    given += [f"{word} {escaped(options[word])}" for word in ("norm", "op", "formula", "deck") if options.get(word)]
-    return (f"bench {content['subject']}{' with ' + ', '.join(given) if given else ''} on {counted(content['ranks'], 'rank')} "
-            f"({escaped(content['device']['name'])})")
+    given += [f"{word} {escaped(options[word])}" for word in ("norm", "op", "formula") if options.get(word)]
+    all_given = given + ([f"deck {escaped(deck)}"] if deck else [])
+    text = (f"bench {content['subject']}{' with ' + ', '.join(all_given) if all_given else ''} on {counted(content['ranks'], 'rank')} "
+            f"({escaped(device['name'])}{f' with {escaped(threads)}' if threads else ''})")
+    return text, {"subject": [content["subject"], given, content["ranks"], device["name"]], "threads": threads or None,
+                  "contents": options.get("deck_contents"), "deck": deck or ""}
 
 
 def figures_of(content):
@@ -148,8 +153,10 @@ class Verdict:
             for name, (before, now, change) in self.changes.items()]}
 
 
-def check_subject(earlier, subject):
-    if earlier.subject != subject:
+def check_subject(earlier, subject, parts=None):
+    shared = {name for name, part in (parts or {}).items() if None not in (part, earlier.parts.get(name))}
+    shared -= {"deck"} if "contents" in shared else set()
+    if any(parts[name] != earlier.parts[name] for name in shared) if shared else earlier.subject != subject:
         raise Failure(DATA, f"{in_quotes(earlier.path)} is of {earlier.subject}, and this is {subject} (figures of the two say nothing of "
                             "each other); name a baseline of this subject, method, grid, precision, ranks, threads and device")
 
@@ -168,7 +175,7 @@ def main(words):
     add_tolerance(top)
     options = top.parse_args(words)
     earlier, later = Measured(options.earlier), Measured(options.later)
-    check_subject(earlier, later.subject)
+    check_subject(earlier, later.subject, later.parts)
     verdict = Verdict(earlier, later.figures, options.tolerance)
     say(verdict.text(), needed=True)
     verdict.raise_if_worse()

@@ -114,6 +114,20 @@ def test_no_baseline(tmp_path, changes, why):
     expect_failure(65, why, measured, tmp_path, **changes)
 
 
+BENCH = {"schema": "isotherm-bench", "schema_version": 1, "subject": "stencil", "ranks": 2, "device": {"name": "A"},
+         "options": {"boundaries": True, "source": False, "overlap": False, "norm": "l2", "op": None}}
+
+
+def test_benchmarks_of_other_threads_are_other_subjects(tmp_path):
+    """Early records have no threads."""
+    entries = [{"precision": "fp64", "cells": [8, 8, 8], "method": "multigrid", "solve_s": {"median": 2e-3}}]
+    early, one, same, two = (measured(tmp_path, **{**BENCH, "device": {"name": "A", **threads}}, entries=entries) for threads in (
+        {}, {"threads": "1 thread (OMP_NUM_THREADS)"}, {"threads": "1 thread (a core)"}, {"threads": "2 threads (2 cores)"}))
+    for earlier, later in ((early, one), (one, early), (one, same)):
+        baseline.check_subject(earlier, later.subject, later.parts)
+    expect_failure(65, "(A with 1 thread), and this is", baseline.check_subject, one, two.subject, two.parts)
+
+
 def test_the_entries_of_a_benchmark(tmp_path):
     grid = {"precision": "fp64", "cells": [8, 8, 8]}
     row = {**grid, "kernel": "copy", "tile": "-", "time_block": 1, "verdict": "right", "points_per_s": None, "bandwidth_bytes_per_s": 5e9,
@@ -123,8 +137,7 @@ def test_the_entries_of_a_benchmark(tmp_path):
     entries = [row, {**row, "kernel": "fused", "tile": "tiles", "time_block": 4, "points_per_s": 2e9, "copy_bandwidth_share_percent": 90.0},
                {**row, "kernel": "wrong", "verdict": "wrong"}, exchange,
                {**grid, "method": "multigrid", "solve_s": {"median": 2e-3}}, {**grid, "way": "gathered", "bandwidth_bytes_per_s": 1e9, "raw_share_percent": 50.0}]
-    found = measured(tmp_path, schema="isotherm-bench", schema_version=1, subject="stencil", ranks=2, device={"name": "A"}, entries=entries,
-                     options={"boundaries": True, "source": False, "overlap": False, "norm": "l2", "op": None})
+    found = measured(tmp_path, **BENCH, entries=entries)
     assert found.subject == "bench stencil with boundaries, norm l2 on 2 ranks (A)"
     assert {name: (each.value, each.unit, each.better) for name, each in found.figures.items()} == {
         "copy fp64 8 x 8 x 8": (pytest.approx(5), "GB/s", "higher"),
