@@ -72,14 +72,13 @@ def bench_subject(content):
     """"bench stencil with boundaries, norm l2 on 1 rank (Some CPU with 1 thread)", and its parts. Early records have no threads, and no
     contents of decks, which are then known by their paths."""
     options, device = content["options"], content["device"]
-    threads, deck = (device.get("threads") or "").partition(" (")[0], options.get("deck")
+    threads, deck = (device.get("threads") or "").partition(" (")[0], options.get("deck") or ""
     given = [flag for flag in ("boundaries", "source", "overlap") if options[flag] is True]
-    given += [f"{word} {escaped(options[word])}" for word in ("norm", "op", "formula") if options.get(word)]
-    all_given = given + ([f"deck {escaped(deck)}"] if deck else [])
-    text = (f"bench {content['subject']}{' with ' + ', '.join(all_given) if all_given else ''} on {counted(content['ranks'], 'rank')} "
+    given += [f"{word} {escaped(options[word])}" for word in ("norm", "op", "formula", "deck") if options.get(word)]
+    text = (f"bench {content['subject']}{' with ' + ', '.join(given) if given else ''} on {counted(content['ranks'], 'rank')} "
             f"({escaped(device['name'])}{f' with {escaped(threads)}' if threads else ''})")
-    return text, {"subject": [content["subject"], given, content["ranks"], device["name"]], "threads": threads or None,
-                  "contents": options.get("deck_contents"), "deck": deck or ""}
+    return text, {"subject": [content["subject"], given[:-1] if deck else given, content["ranks"], device["name"]],
+                  "threads": threads or None, "contents": options.get("deck_contents"), "deck": deck}
 
 
 def figures_of(content):

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from documentation import TOP
-from program import command, listed, measured, ran
+from program import command, listed, measured, isotherm, ran
 
 SIZES = "16,20x7x9"
 CELLS = [[16, 16, 16], [20, 7, 9]]
@@ -119,7 +119,7 @@ def test_walls_source_and_norm_are_measured_and_checked(tmp_path, norm):
     record, out = bench(tmp_path, "stencil", "--sizes", sizes, "--boundaries", "--source", "--overlap", "--norm", norm, "--seed", "5")
     assert record["options"] == {
         "seed": 5, "seconds_per_kernel_s": 0.02, "boundaries": True, "source": True, "overlap": True, "norm": norm, "op": None,
-        "formula": None, "deck": None,
+        "formula": None, "deck": None, "deck_contents": None,
     }
     for entry in record["entries"]:
         if entry["kernel"] in WITHOUT_NORM:
@@ -240,8 +240,8 @@ def test_an_absent_device_is_refused(tmp_path):
 
 
 def test_another_formula_or_deck_is_another_benchmark(tmp_path):
-    for name in ("a.yaml", "b.yaml"):
-        (tmp_path / name).write_text("grid: {cells: 4, spacing: 1}\nmaterial: {conductivity: 1}\nproblem: {kind: steady}\n"
+    for name, k in (("a.yaml", 1), ("b.yaml", 2)):
+        (tmp_path / name).write_text(f"grid: {{cells: 4, spacing: 1}}\nmaterial: {{conductivity: {k}}}\nproblem: {{kind: steady}}\n"
                                      "initial: [{shape: constant, value: 1}]\nboundaries: {x_min: &cold {kind: temperature, value: 0}, "
                                      "x_max: *cold, y_min: *cold, y_max: *cold, z_min: *cold, z_max: *cold}\n")
     for words, option, values in ((["formula", *QUICK, "--sizes", "9", "--formula"], "formula", ("x", "x*y")),
@@ -251,6 +251,9 @@ def test_another_formula_or_deck_is_another_benchmark(tmp_path):
         ran("baseline", "0.json", "0.json", cwd=tmp_path)  # test_compare.py tests figures that got worse
         refused = ran("baseline", "0.json", "1.json", cwd=tmp_path, code=65).stderr
         assert all(f"bench {words[0]} with {option} {value} on 1 rank" in refused for value in values)
+    (tmp_path / "b.yaml").rename(tmp_path / "a.yaml")  # a deck is known by what it holds, not by its path
+    ran("bench", *words, "./a.yaml", "--json", "2.json", cwd=tmp_path)
+    assert [isotherm("baseline", f"{number}.json", "2.json", cwd=tmp_path).returncode == 65 for number in range(2)] == [True, False]
 
 
 FACES = ["x-", "x+", "y-", "y+", "z-", "z+"]

@@ -205,6 +205,7 @@ int bench(const CommandLine& command, const Communicator& world) {
   validate_memory(bench, subject, sizes, *host, &BenchMemory::host);
 
   BenchRecord record = describe_bench(command, world, *device, threads);
+  if (!options.deck.empty()) on_root(world, [&] { record.deck_contents = deck_contents(options.deck); });
   on_root(world, [&] { print_now(bench_banner(record)); });
   for (const Int3 cells : sizes)
     for (const Precision precision : options.precisions) {

@@ -107,6 +107,10 @@ std::vector<std::string_view> names_of(std::span<const Entry> table, Backend bac
   return names;
 }
 
+// Of bench solve --deck: contents_text() of the deck as it is resolved, without its output. The name of the
+// file does not count, files that the deck reads do.
+std::string deck_contents(const std::string& path);
+
 // Whether --kernels or --transports asks for this one; for all where it is not given.
 inline bool is_wanted(std::string_view name, const BenchOptions& options) {
   return options.names.empty() || std::ranges::find(options.names, name) != options.names.end();

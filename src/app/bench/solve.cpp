@@ -4,10 +4,12 @@
 #include <numeric>
 
 #include "app/bench/bench.hpp"
+#include "app/session.hpp"
 #include "config/deck.hpp"
 #include "config/materials.hpp"
 #include "config/problems.hpp"
 #include "core/all_or_throw.hpp"
+#include "core/hash.hpp"
 #include "core/statistics.hpp"
 #include "kernels/semicoarsening.hpp"
 #include "solver/multigrid.hpp"
@@ -263,6 +265,13 @@ BenchMemory solver_memory(const Bench& bench, Int3 cells, Precision precision) {
 }
 
 }  // namespace
+
+std::string deck_contents(const std::string& path) {
+  Config config = parse_deck(read_deck_file(path), path, {}, registry_names());
+  record_contents(config);
+  config.output = {};
+  return contents_text(hash_of(to_yaml(config)));
+}
 
 const Subject solve_subject{names, solver_memory, measure_solutions};
 

@@ -260,7 +260,8 @@ std::string to_json(const BenchRecord& r) {
                       {"norm", o.norm},
                       {"op", o.subject == BenchSubject::reduction ? Json(o.op) : Json()},
                       {"formula", o.subject == BenchSubject::formula ? Json(o.formula) : Json()},
-                      {"deck", o.deck.empty() ? Json() : Json(o.deck)}}},
+                      {"deck", o.deck.empty() ? Json() : Json(o.deck)},
+                      {"deck_contents", r.deck_contents.empty() ? Json() : Json(r.deck_contents)}}},
                     {"entries", r.entries},
                     {"warnings", r.warnings}});
 }

@@ -48,6 +48,7 @@ struct BenchRecord {
   BuildInfo build = build_info();
   BenchOptions options;
   std::string command_line, started, finished, host;
+  std::string deck_contents;  // contents_text() of the body of options.deck, resolved
   DeviceInfo device;
   std::string instruction_set, threads_note;  // of the host kernels; empty on a GPU
   std::vector<Json> entries;                  // of kernels, transports, files or methods
