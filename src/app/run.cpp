@@ -512,8 +512,7 @@ class Run {
     if (!outcome.stopped_by.empty()) {
       // Where solver.walltime left no time for a step, it never does. Twice the time until now, as the next
       // start may be slower, and 2 s for the margin of WallLimit.
-      const bool longer = solver_->own_sweeps() == 0 && outcome.stopped_by == "the wall time" &&
-                          limit_.seconds == config.solver.walltime;
+      const bool longer = solver_->own_sweeps() == 0 && outcome.stopped_by == "the wall time";
       throw error_of<CollectiveError>(
           ExitCode::stopped, "stopped by {} at sweep {}{}; {}{}", outcome.stopped_by, solver_->sweeps(),
           has_checkpoint(outcome) ? "" : " (it has left no checkpoint)",

@@ -291,7 +291,7 @@ class Loop {
     if (seen[0] > 0) {
       outcome_.stopped_by = signal_name(static_cast<int>(seen[0]));
     } else if (must_stop || elapsed_ + next >= latest) {
-      outcome_.stopped_by = "the wall time";
+      outcome_.stopped_by = frame_.limit.stops_by;
       out_of_time_ = true;
     }
     const std::optional<double>& every = config_.output.checkpoint.every_wall;
@@ -588,6 +588,7 @@ WallLimit find_wall_limit(const Config& config, const Communicator& world, const
   if (job < limit.seconds) {
     limit.seconds = job;
     limit.source = fmt::format("the Slurm job's end in {:.0f} s", job);
+    limit.stops_by = "the end of the Slurm job";
   }
   return limit;
 }

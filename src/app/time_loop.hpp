@@ -259,6 +259,7 @@ struct WallLimit {
       std::numeric_limits<double>::infinity();  // from the start of the run; the same on all ranks
   std::string source{};                         // "solver.walltime 3600 s"; empty without a limit
   std::string warning{};                        // about a SLURM_JOB_END_TIME that is no time
+  std::string_view stops_by = "the wall time";  // LoopOutcome::stopped_by; or "the end of the Slurm job"
 
   // The latest time to begin a checkpoint that takes `write` seconds: it leaves twice that and a margin.
   double latest_stop(double write) const {

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from documentation import TOP
-from program import command, listed, measured, isotherm, ran
+from program import command, isotherm, listed, measured, ran
 
 SIZES = "16,20x7x9"
 CELLS = [[16, 16, 16], [20, 7, 9]]

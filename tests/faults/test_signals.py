@@ -151,7 +151,7 @@ def test_so_does_the_end_of_a_slurm_job(clock, tmp_path):
     assert "the Slurm job's end in" in out
     warned, = warning.findall(err)
     assert int(re.match(r"the Slurm job's end in (\d+) s leaves ", warned)[1]) <= 36000
-    assert STOPPED.search(err)[1] == "the wall time"
+    assert STOPPED.search(err)[1] == "the end of the Slurm job"
 
 
 def test_a_slurm_job_without_an_end(tmp_path):
@@ -203,7 +203,7 @@ def test_clocks_that_jump_change_nothing(clock, tmp_path, back, uptime, ranks):
         clock.move(-back, wall_alone=True)
     job.wait_for_sweeps()
     clock.move(5200)
-    assert STOPPED.search(stopped(job)[1])[1] == "the wall time"
+    assert STOPPED.search(stopped(job)[1])[1] == "the end of the Slurm job"
     longest = 7200 + time.monotonic() - begun
     assert 7200 <= record(job.out)["phases_s"]["total"]["max"] <= longest
     walls = [float(line.split(",")[-1]) for line in (job.out / "history.csv").read_text().splitlines()[1:]]

@@ -472,6 +472,14 @@ def test_a_retry_that_is_stopped_before_its_run_began_is_resumed_as_a_retry(tmp_
     assert code == 75 and err.endswith(" --retry\n") and "grows: stopped before it began" in out and "failed (" not in out, out + err
 
 
+def test_the_end_of_the_job_stops_a_study(tmp_path):
+    """It is no lack of solver.walltime, and no case starts after one that it has stopped."""
+    write_study(tmp_path, "  list: [{name: long, problem.steps: 40000000}, {name: after}]\n", LONG)
+    done = ran("study", "deck.yaml", cwd=tmp_path, code=75, SLURM_JOB_END_TIME=str(int(time.time()) + 2))
+    assert "0 of 2 cases finished (stopped by the end of the Slurm job); resume with: " in done.stderr
+    assert states(tmp_path / "out") == {"long": "stopped", "after": "not started"}
+
+
 def test_a_case_that_was_stopped_and_then_fails_has_failed(tmp_path):
     """Its run.json is from the stopped run."""
     job = sweeping(tmp_path)

@@ -122,10 +122,12 @@ def resuming(options, retry):
 def conclude(options, deck, collection, stopped_by):
     """Returns the exit code, or raises a failure that says what to do about the results of the cases."""
     cases = counted(len(deck.cases), "case")
+    stops = [value_at(case["run"], "continuation.stopped_by") for case in collection.cases]
     # Without more time they never make one.
-    no_step = [case["name"] for case in collection.cases if value_at(case["run"], "continuation.stopped_by") == "the wall time"
-               and not value_at(case["run"], "performance.sweeps")]
-    why = f" (no time for a step: {', '.join(shortened(no_step, 3))}; give more solver.walltime)" if no_step else ""
+    no_step = [case["name"] for case, by in zip(collection.cases, stops)
+               if by == "the wall time" and not value_at(case["run"], "performance.sweeps")]
+    why = f" (no time for a step: {', '.join(shortened(no_step, 3))}; give more solver.walltime)" if no_step else (
+        f" (stopped by {state.END_OF_JOB})" if state.END_OF_JOB in stops else "")
     finished = f"{collection.finished} of {cases} finished{why}; resume with: {resuming(options, options.retry)}"
     if stopped_by:
         raise Failure(state.STOPPED, f"stopped by {signal_name(stopped_by)} with {finished}")

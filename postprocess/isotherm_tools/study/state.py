@@ -21,6 +21,7 @@ from isotherm_tools.text import counted, escaped, in_quotes, shortened
 
 DONE, NOT_CONVERGED, INTERNAL, STOPPED, DIVERGED = 0, 10, 70, 75, 76
 FINISHED = ("done", "not converged")
+END_OF_JOB = "the end of the Slurm job"  # continuation.stopped_by of run.json
 MARK = "deck.resolved.yaml"  # file that marks the folder of a run: written first, removed last
 
 

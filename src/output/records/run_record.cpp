@@ -461,7 +461,7 @@ static Described described(const Continuation& c) {
   return object({{"checkpoints", c.checkpoints, "written"},
                  {"newest_checkpoint", or_null(c.newest)},
                  {"restarted_from", c.restarted},
-                 {"stopped_by", or_null(c.stopped_by), "a signal or the wall time"}});
+                 {"stopped_by", or_null(c.stopped_by), "a signal, the wall time or the end of the job"}});
 }
 
 static Described described(const FigureOfMerit& fom) {
