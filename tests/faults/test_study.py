@@ -480,6 +480,16 @@ def test_the_end_of_the_job_stops_a_study(tmp_path):
     assert states(tmp_path / "out") == {"long": "stopped", "after": "not started"}
 
 
+def test_a_case_that_runs_is_running(tmp_path):
+    """As a task of Slurm it leaves the study's directory to others, which collect meanwhile."""
+    write_study(tmp_path, CASES, LONG)
+    job = started_study(tmp_path, f"long/{SWEEPS}", "--case", "long")
+    ran("study", "deck.yaml", "--collect", cwd=tmp_path, code=75)
+    assert states(tmp_path / "out") == {"short": "not started", "long": "running", "after": "not started"}
+    job.process.send_signal(signal.SIGTERM)
+    assert job.end()[0] == 75 and not (tmp_path / "out" / "long" / "run.lock").exists()
+
+
 def test_a_case_that_was_stopped_and_then_fails_has_failed(tmp_path):
     """Its run.json is from the stopped run."""
     job = sweeping(tmp_path)

@@ -128,7 +128,9 @@ def conclude(options, deck, collection, stopped_by):
                if by == "the wall time" and not value_at(case["run"], "performance.sweeps")]
     why = f" (no time for a step: {', '.join(shortened(no_step, 3))}; give more solver.walltime)" if no_step else (
         f" (stopped by {state.END_OF_JOB})" if state.END_OF_JOB in stops else "")
-    finished = f"{collection.finished} of {cases} finished{why}; resume with: {resuming(options, options.retry)}"
+    runs = {case["state"] for case in collection.cases} - set(state.FINISHED) == {"running"}
+    todo = "wait for the end of those that are running" if runs else f"resume with: {resuming(options, options.retry)}"
+    finished = f"{collection.finished} of {cases} finished{why}; {todo}"
     if stopped_by:
         raise Failure(state.STOPPED, f"stopped by {signal_name(stopped_by)} with {finished}")
     if collection.failed:

@@ -104,7 +104,8 @@ def judge(deck, case, run, record, before):
     if status.exit_code is None or outlived:  # exit code 0 without a record: there was nothing to do
         status.exit_code, status.message = last if last != DONE else None, typed(record, "message", str, "")
     states = {None: "interrupted", DONE: "done", NOT_CONVERGED: "not converged", STOPPED: "stopped"}
-    status.state = "changed" if status.changes else states.get(status.exit_code, "failed")
+    runs = status.exit_code in (None, STOPPED) and is_busy(case.folder)
+    status.state = "changed" if status.changes else "running" if runs else states.get(status.exit_code, "failed")
     return status
 
 
@@ -255,9 +256,7 @@ class DirectoryLock(AbstractContextManager):
 
 
 def is_busy(folder):
-    """True if another process holds the lock: a run whose study has ended may be writing its checkpoint. Removes a stale lock."""
-    if not (folder / "run.lock").exists():
-        return False
-    with suppress(Failure), DirectoryLock(folder):
-        return False
-    return True
+    """True if a process that may be alive holds the lock: a run whose study has ended may be writing its checkpoint."""
+    with suppress(OSError):  # no lock
+        return not why_stale(folder / "run.lock", os.stat(folder / "run.lock").st_mtime)
+    return False
