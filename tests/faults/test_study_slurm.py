@@ -98,7 +98,7 @@ def test_a_task_is_a_case_and_the_last_job_collects(work, queue):
         assert case.stderr == "" and f"[1/1] {name}: done" in case.stdout
     assert not (out / "study.csv").exists()
     last = start(out / "study_collect.sbatch", 1, code=75)  # c has not finished
-    assert "3 of 4 cases finished; resume with: isotherm study deck.yaml" in last.stderr
+    assert last.stderr.endswith("3 of 4 cases finished; resume with: isotherm study deck.yaml --slurm\n")
     assert states(out) == {"a": "done", "b": "done", "c": "not started", "d": "done"}
     assert rows(out)["b"]["ranks"] == "2" and len(collected(out)["cases"][1]["run"]["ranks"]) == 2
 
@@ -136,6 +136,14 @@ def test_a_failed_case_is_submitted_with_retry(work, queue):
     assert "1 finished before, 1 to submit" in submit(work, queue, "--retry").stdout
     start(work / "out" / "study_ranks_2.sbatch", 2)
     ran("study", "deck.yaml", cwd=work)
+
+
+def test_a_task_that_stops_is_submitted_again(work, queue):
+    """Its own command would compute where it is typed, by the srun of a job."""
+    write_study(work, "  list: [{name: a, solver.walltime: 0.001}]\n")
+    submit(work, queue)
+    task = start(work / "out" / "study_ranks_1.sbatch", 1, code=75)
+    assert task.stderr.endswith("resume with: isotherm study deck.yaml --slurm\n")
 
 
 def test_ranks_are_started_by_srun_unless_the_deck_says_otherwise(work, queue):

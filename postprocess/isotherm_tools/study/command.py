@@ -10,7 +10,7 @@ from isotherm_tools.study import state
 from isotherm_tools.study.collection import Collection, value_at
 from isotherm_tools.study.deck import StudyDeck
 from isotherm_tools.study.runner import Runner, signal_name
-from isotherm_tools.study.slurm import Submission, check_unchanged_since_submission
+from isotherm_tools.study.slurm import LAUNCHER, Submission, check_unchanged_since_submission, read_submission
 from isotherm_tools.text import (
     aligned, counted, extent_text, grouped, human_bytes, human_duration, in_quotes, meant, printable, shell_words, shortened)
 
@@ -31,10 +31,9 @@ def parse(words):
     top.add_argument("--limit", type=number_from(1, 100000), default=0, metavar="N", help="the most cases (default: study.limit)")
     top.add_argument("--force", action="store_true", help="take the study's directory though another seems to write there")
     # What isotherm check says of a deck of several cases, and its options for one case.
-    for name in ("--ranks", "--gpu-memory"):
-        top.add_argument(name, help=argparse.SUPPRESS)
-    for name in ("--check", "--resolved", "--ranks-table"):
-        top.add_argument(name, action="store_true", help=argparse.SUPPRESS)
+    flags = ("--check", "--resolved", "--ranks-table")
+    for name in ("--ranks", "--gpu-memory", *flags):
+        top.add_argument(name, action="store_true" if name in flags else "store", help=argparse.SUPPRESS)
     options = top.parse_intermixed_args(words)
     alone = [name for name in ("case", "collect", "slurm", "dry_run") if getattr(options, name)]
     if len(alone) > 1 and alone != ["slurm", "dry_run"]:
@@ -112,11 +111,13 @@ def check(asked):
     return state.DONE
 
 
-def resuming(options, retry):
-    """The command line that resumes the study."""
-    given = [word for name in ("jobs", "limit", "case") if (value := getattr(options, name)) for word in (f"--{name}", value)]
-    flags = [f"--{name}" for name, is_given in (("slurm", options.slurm), ("retry", retry)) if is_given]
-    return shell_words(["isotherm", "study", options.deck, *options.overrides, *given, *flags])
+def resuming(options, deck, retry):
+    """The command line that resumes the study: for a task or the collection of cases that were submitted, the one that submits them."""
+    slurm = options.slurm or (options.case or options.collect) and any(map(read_submission, deck.cases))
+    overrides = [word for word in options.overrides if not slurm or word != LAUNCHER]
+    names = ("jobs", "limit", "case")[:2 if slurm else 3]
+    given = [word for name in names if (value := getattr(options, name)) for word in (f"--{name}", value)]
+    return shell_words(["isotherm", "study", options.deck, *overrides, *given, *["--slurm"] * bool(slurm), *["--retry"] * bool(retry)])
 
 
 def conclude(options, deck, collection, stopped_by):
@@ -129,7 +130,7 @@ def conclude(options, deck, collection, stopped_by):
     why = f" (no time for a step: {', '.join(shortened(no_step, 3))}; give more solver.walltime)" if no_step else (
         f" (stopped by {state.END_OF_JOB})" if state.END_OF_JOB in stops else "")
     runs = {case["state"] for case in collection.cases} - set(state.FINISHED) == {"running"}
-    todo = "wait for the end of those that are running" if runs else f"resume with: {resuming(options, options.retry)}"
+    todo = "wait for the end of those that are running" if runs else f"resume with: {resuming(options, deck, options.retry)}"
     finished = f"{collection.finished} of {cases} finished{why}; {todo}"
     if stopped_by:
         raise Failure(state.STOPPED, f"stopped by {signal_name(stopped_by)} with {finished}")
@@ -138,7 +139,7 @@ def conclude(options, deck, collection, stopped_by):
         rest = [case["name"] for case in collection.cases if case["state"] not in (*state.FINISHED, "failed")]
         others = f", unfinished: {', '.join(shortened(rest, 3))}{why}; resume and" if rest else ";"
         raise Failure(collection.exit_code, f"{collection.failed} of {cases} failed ({where}){others} start again what failed with: "
-                                            f"{resuming(options, retry=True)}")
+                                            f"{resuming(options, deck, retry=True)}")
     if collection.exit_code == state.STOPPED:
         raise Failure(state.STOPPED, finished)
     if collection.disagreement:
