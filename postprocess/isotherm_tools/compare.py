@@ -250,8 +250,7 @@ class Measurement:
                 continue
             message = (status.message or f"ended with exit code {status.exit_code}").split("\n")[0]
             if status.exit_code not in LEFT_OUT:
-                code = status.exit_code if 1 < (status.exit_code or 0) < 128 else state.INTERNAL
-                raise Failure(code, f"compare: {entry.name}: {message}")
+                raise Failure(status.exit_code if 1 < (status.exit_code or 0) < 128 else state.INTERNAL, f"compare: {entry.name}: {message}")
             entry.verdict, entry.note, entry.code = "left_out", message, status.exit_code
 
     def samples(self, case, run):

@@ -60,10 +60,7 @@ def axes_of(study):
     def numeric(key):
         return all(is_number(case.value(key)) for case in study.cases)
 
-    def worth(key):
-        return key in study.reported, numeric(key), len(set(found[key])), -study.varied.index(key)
-
-    for key in sorted(found, key=worth):
+    for key in sorted(found, key=lambda key: (key in study.reported, numeric(key), len(set(found[key])), -study.varied.index(key))):
         others = [values for other, values in found.items() if other != key]
         if any(len(set(zip(values, found[key]))) == len(set(values)) for values in others):
             del found[key]

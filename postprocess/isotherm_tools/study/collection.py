@@ -131,9 +131,8 @@ def value_at(run, path):
     with suppress(KeyError, TypeError):  # of what is not there, and of a value that has no parts
         for part in path.split("."):
             at = ({str(i): item for i, item in enumerate(at)} if isinstance(at, list) else at)[part]
-        if isinstance(at, list) and all(map(is_number, at)):
-            return "x".join(map(plain, at)) or None
-        return None if isinstance(at, (dict, list)) else at
+        numbers = isinstance(at, list) and all(map(is_number, at))
+        return "x".join(map(plain, at)) or None if numbers else None if isinstance(at, (dict, list)) else at
     return None
 
 

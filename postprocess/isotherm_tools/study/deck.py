@@ -326,14 +326,11 @@ def name_cases(expansion):
         who = f"case {number} ({', '.join(settings + [f'{key} {case.value_text(key)}' for key in varied])})"
         why = "is empty" if not case.name else f"has more than {LONGEST_NAME} bytes" if len(
             case.name.encode()) > LONGEST_NAME else "is that of a file of the study or of a run" if case.name in RESERVED else ""
-        if why:
-            example = next(iter(varied), "name")
+        if why or case.name in first:
             problems.add("study.name", f"the name '{printable(case.name)}' of {who} {why}; write a pattern, such as "
-                                       f"\"case_{{{example}}}\"")
-            return
-        if case.name in first:
-            problems.add("study.name", f"{first[case.name]} and {who} have one name, '{case.name}' (and would have one folder); add to "
-                                       "the pattern what tells them apart")
+                                       f"\"case_{{{next(iter(varied), 'name')}}}\"" if why else
+                         f"{first[case.name]} and {who} have one name, '{case.name}' (and would have one folder); add to the pattern "
+                         "what tells them apart")
             return
         first[case.name] = who
 

@@ -158,9 +158,8 @@ def read_submission(case):
 
 def check_unchanged_since_submission(deck):
     """Fails if this process is the Slurm task of a case, and the case has changed since it was submitted."""
-    case, job, task = deck.cases[0], os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
+    case, task = deck.cases[0], "_".join(os.environ.get(f"SLURM_ARRAY_{name}_ID", "") for name in ("JOB", "TASK"))
     submission = read_submission(case)
-    if not (job and task) or submission.get("task") != f"{job}_{task}":
-        return
-    if found := state.changes_since(deck, case, submission.get("deck", ""), submission.get("ranks", 1)):
-        raise Failure(DATA, f"case {case.name}: is not what was submitted as {job}_{task} ({', '.join(found)}); submit it again")
+    if submission.get("task") == task and (
+            found := state.changes_since(deck, case, submission.get("deck", ""), submission.get("ranks", 1))):
+        raise Failure(DATA, f"case {case.name}: is not what was submitted as {task} ({', '.join(found)}); submit it again")
