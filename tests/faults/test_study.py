@@ -476,7 +476,7 @@ def test_the_end_of_the_job_stops_a_study(tmp_path):
     """It is no lack of solver.walltime, and no case starts after one that it has stopped."""
     write_study(tmp_path, "  list: [{name: long, problem.steps: 40000000}, {name: after}]\n", LONG)
     done = ran("study", "deck.yaml", cwd=tmp_path, code=75, SLURM_JOB_END_TIME=str(int(time.time()) + 2))
-    assert "0 of 2 cases finished (stopped by the end of the Slurm job); resume with: " in done.stderr
+    assert "0 of 2 cases finished (stopped by the end of the Slurm job); resume with: " in done.stderr and " left\n" not in done.stdout
     assert states(tmp_path / "out") == {"long": "stopped", "after": "not started"}
 
 

@@ -310,7 +310,7 @@ class Runner:
         failed = status.state == "failed"
         text = (f"{case.name}: {status.state}{f' ({why})' if failed else ''} after {human_duration(wall)}"
                 + (f": {escaped(status.message)}" if failed and status.message else ""))
-        if wall == 0 or self.stopped_by:
+        if wall == 0 or self.stopped_by or not (self.queue or self.running):
             self.progress.skipped(text, case.work)
         else:
             self.progress.ended(text, case.work, wall, status.seconds_of_sweeps, self.running)
