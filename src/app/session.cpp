@@ -451,6 +451,13 @@ LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
                                     command.file);
   record_contents(deck.config, world);
   if (command.from_output) be_another_run(deck.config, name);
+  // Of NAME_slice_(64 letters)_(18 digits).hdf.aside, the longest.
+  if (constexpr std::size_t longest = 255 - 100; deck.config.name.size() > longest)
+    throw error_of<CollectiveError>(ExitCode::deck,
+                                    "{}: the name of the run has {} bytes (file systems allow 255, with what "
+                                    "follows it in names of files); rename the deck, to at most {} without "
+                                    "its ending",
+                                    command.file, deck.config.name.size(), longest);
   return deck;
 }
 

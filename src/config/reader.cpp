@@ -468,12 +468,6 @@ void complete_file(RegionValue& dataset, const std::string& key, Problems& probl
 // Sets values that the deck leaves out and that follow from other keys.
 void complete(Config& config, const std::string& path, Problems& problems) {
   config.name = fs::path(path).stem().string();
-  // Of NAME_slice_(64 letters)_(18 digits).hdf.aside, the longest; file systems allow 255.
-  if (constexpr std::size_t longest = 255 - 100; config.name.size() > longest)
-    problems.add("",
-                 "the name of the deck has {} bytes (with what follows it in names of files, a name may have "
-                 "more than 255); rename the deck, to at most {} without its ending",
-                 config.name.size(), longest);
   // Where halos are exchanged, a launch of several sweeps needs as many layers of ghosts.
   if (!config.solver.halo_width) config.solver.halo_width = config.solver.time_block;
   OutputConfig& output = config.output;
