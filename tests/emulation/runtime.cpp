@@ -311,7 +311,9 @@ bool map_file(Mapping& mapping, int file) {
 }
 void unmap(const Mapping& mapping) {
   munmap(mapping.openers, page_bytes());
-  munmap(mapping.base, mapping.pages + page_bytes());
+  // No later array has the addresses, so uses of freed memory fault.
+  mmap(mapping.base, mapping.pages + page_bytes(), PROT_NONE,
+       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
   if (mapping.file >= 0) close(mapping.file);
 }
 

@@ -145,6 +145,9 @@ def test_warn_goes_on_without_the_file(io_shim, tmp_path, fingerprint, ranks):
     written = record(out)
     assert written["exit_code"] == 0 and sum(LOST in warning for warning in written["warnings"]) == 2
     assert "deck_00000020.hdf" not in written["files"] and written["fingerprint"] == fingerprint
+    done = run_with(io_shim, tmp_path, f"reserve:1:{errno.EDQUOT}", "output.on_error=warn", "output.overwrite=true",
+                    "output.slices=[{axis: z, cell: 12, every_steps: 10}]", path="slice_z12_", ranks=ranks)
+    assert done.stderr.count("Disk quota exceeded") == 5 and len(snapshots(out)) == 3
 
 
 @pytest.mark.parametrize("ranks", [0, 2])
@@ -158,6 +161,7 @@ def test_what_no_run_can_go_on_after(io_shim, tmp_path, fingerprint, fault, path
     words = ["output.on_error=warn", "output.checkpoint={every_steps: 10}"]
     done = run_with(io_shim, tmp_path, fault, *words, path=path, ranks=ranks, code=74)
     assert (f"out/deck_00000020.checkpoint.hdf.part: {LOST}" in done.stderr) == ("reserve" in fault)
+    assert "reserve" not in fault or "MPI_ABORT" not in done.stderr
     out = tmp_path / "out"
     expect_whole_files(out)
     first, *others = checkpoints(out)

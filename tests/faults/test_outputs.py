@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from program import DECK, finished_run, isotherm, ran, write_deck
-from runs import cells, expect_same_run, fingerprint, record, snapshots
+from runs import cells, checkpoints, expect_same_run, fingerprint, record, snapshots
 
 CELLS = (17, 23, 31)
 ORIGIN = np.array([-1, 2, 0.5])
@@ -377,7 +377,8 @@ def packed(tmp_path_factory):
 
 def test_they_are_shuffled_and_deflated_in_chunks_of_the_grid(plain, packed):
     expect_same_run(packed, plain)
-    assert len(snapshots(packed)) == 3 + 3 + 1 + 1
+    assert len(snapshots(packed)) == 3 + 3 + 1 + 1 and checkpoints(packed) == checkpoints(plain) != []
+    assert all((cells(packed / name) == cells(plain / name)).all() for name in checkpoints(plain))
     for path in packed.glob("*.hdf"):
         with h5py.File(path) as file:
             dataset = file["temperature"]

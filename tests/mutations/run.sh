@@ -35,7 +35,7 @@ mutate() {
   cp "$folder/original" "$file"
 }
 
-mutate kernel kernels/host/stencil_openmp.cpp 's/p\[-r\.pitch_y\], p\[r\.pitch_y\]/p[-r.pitch_y], p[-r.pitch_y]/' compare
+mutate kernel kernels/host/stencil_openmp.cpp 's/cell - pitch_y, cell \+ pitch_y/cell - pitch_y, cell - pitch_y/' compare
 mutate halo src/halo/packed_transport.cpp 's/cells_\.unpack\(/if (i != 1) &/' ranks
 mutate guard src/output/safe_file.cpp 's/if \(errno != EOPNOTSUPP.*/if (errno == 12345) reject(path, "", bytes);/' odd_disks
 mutate read_back src/output/field_files/snapshot.cpp 's/if \(on_disk != header\.meta\.fingerprint\)/if (on_disk == 12345)/' odd_disks
@@ -45,11 +45,11 @@ mutate names src/output/safe_file.cpp 's/^( *)entry\.sync\(\);/\1/' checkpoint_f
 mutate rename src/output/safe_file.cpp 's/if \(std::rename\(from.*\) fail/if (std::rename(to.c_str(), to.c_str()) == 5) fail/' checkpoint_faults
 mutate newest src/output/field_files/snapshot.cpp 's/^( *)std::ranges::reverse\(sweeps\);/\1/' checkpoint_faults
 mutate clock src/core/timer.hpp 's/std::chrono::steady_clock/std::chrono::system_clock/' signals
-mutate descriptors src/output/field_files/snapshot_file_hdf5_parallel.cpp 's/on_all\(open_and_close\(MPI_COMM_SELF.*&&/true \&\&/' environment
-mutate on_error src/app/time_loop.hpp 's/if \(config\.output\.on_error == OnError::stop\) throw;//' odd_disks
+mutate descriptors src/output/field_files/snapshot_file_hdf5_parallel.cpp 's/communicator\.all\(open_and_close\(MPI_COMM_SELF.*&&//' environment
+mutate on_error src/app/time_loop.hpp 's/if \(config_\.output\.on_error == OnError::stop\) throw;//' odd_disks
 mutate divergence src/app/time_loop.cpp 's/if \(!\(value <= largest_update\)\)/if (value < 0)/' inputs
 mutate format src/output/field_files/snapshot_header.cpp 's/version >= 1 /version >= 2 /' fixtures
-mutate literal src/app/run.cpp 's/return \{output\.directory,/return {output.directory + "_",/' paths
+mutate literal src/app/run.cpp 's/directory_\{config\(\)\.output\.directory\}/directory_{config().output.directory + "_"}/' paths
 
 if ((${#survivors[@]})); then
   echo "survived: ${survivors[*]}"

@@ -168,6 +168,9 @@ TEST(ConfigCrossChecks, Material) {
   expect_problem(with("  diffusivity: 1\n  density: 1\n  heat_capacity: 1\n"),
                  "6:3: material.density: does not go with diffusivity (on line 5); keep one");
   expect_problem(with_boundary("{kind: flux, value: 3}"), "4:1: material.conductivity: is missing");
+  expect_good(replaced(base, "[8, 9, 10]", "8") + "  dt: 0.0026\n");  // the limit: 1/384 s
+  expect_problem(replaced(base, "[8, 9, 10]", "8") + "  dt: 0.0027\n",
+                 "10:7: problem.dt: 0.0027 s is above the stability limit of 0.0026");
 }
 
 TEST(ConfigCrossChecks, Steady) {
@@ -242,7 +245,7 @@ TEST(ConfigCrossChecks, Diagnostics) {
       {"histogram: {bins: 3}", "28: output.histogram.bins: are a part of the"},
       {"diagnostics: 1, histogram: {bins: 5000}", "44: output.histogram.bins: 5000 is out of range"},
       {"diagnostics: 1, histogram: {range: [1, 2]}", "45: output.histogram.range: is that of no bins"},
-      {with_range("[300, 300]"), "54: output.histogram.range: 300 is not below 300"},
+      {with_range("[310, 290]"), "54: output.histogram.range: 310 is not below 290"},
       {with_range("[300, 300.0000000001]"), "54: output.histogram.range: 8 bins from"},
       {with_range("300"),
        "54: output.histogram.range: one value stands where two are wanted; write [low, high], "
@@ -607,7 +610,7 @@ TEST(ConfigDerived, WholeStepsEndAtEndTime) {
     config.problem.steps = steps;
     return time_plan(config);
   };
-  EXPECT_EQ(plan(0.1, 0.3, {}).steps, 3);  // not 4 because of rounding
+  EXPECT_EQ(plan(0.02, 0.14, {}).steps, 7);  // not 8 because of rounding
   EXPECT_EQ(plan(0.1, 0.31, {}).steps, 4);
   EXPECT_EQ(plan(0.1, 0.31, {}).dt, 0.31 / 4);
   for (const MethodName method : {MethodName::implicit, MethodName::rkl, MethodName::euler}) {

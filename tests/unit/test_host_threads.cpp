@@ -68,6 +68,7 @@ TEST(HostThreads, RanksShareTheCoresThatTheyMayUse) {
       {host(4), {{}}, 0, nullptr, "1 thread (", ""},  // unknown
       {limited(6), same(2, cores(0, 64)), 0, nullptr,
        "3 threads (a quota of 6 cores on 64 cores shared by 2 ranks)", ""},
+      {limited(0.5), same(1, cores(0, 64)), 0, nullptr, "1 thread (", ""},
       {limited(1.5), same(2, cores(0, 64)), 0, nullptr, "1 thread (",
        "2 ranks share a quota of 1.5 cores of"},
       {host(8), same(4, cores(0, 8)), 0, "5", "5 threads (OMP_NUM_THREADS)", ""},

@@ -133,6 +133,7 @@ TEST(ConfigNumbers, AlmostNumbersSayWhatWasMeant) {
            {"-2.5D4", "'-2.5D4' is not a number", "write -2.5e4"},
            {"1_000", "'1_000' is not a number", "write 1000"},
            {"Infinity", "'Infinity' is not a finite number", ""},
+           {"1e400", "'1e400' does not fit a 64-bit float", ""},
            {"1e-400", "'1e-400' does not fit a 64-bit float", ""},
        }) {
     const auto number = parse_number(text);

@@ -284,9 +284,9 @@ def test_an_implicit_step_is_solved_however_cells_differ(tmp_path, share):
     assert field(tmp_path / "closed").mean() == pytest.approx(300 + 1e4 * 2e4 / 1e6, abs=1e-3)
 
 
-@pytest.mark.parametrize("resistance, times, published", [
-    (0, [1, 10], [82.3721, 82.3721]), (1e-4, [1, 10], [317210, 114474])], ids=["touching", "contact"])
-def test_two_half_spaces(tmp_path, resistance, times, published):
+@pytest.mark.parametrize("method, resistance, times, published", [
+    ("implicit", 0, [1, 10], [82.3721, 82.3721]), ("implicit", 1e-4, [1, 10], [317210, 114474]), ("rkl", 1e-4, [1, 10], [317210, 114474])])
+def test_two_half_spaces(tmp_path, method, resistance, times, published):
     """Copper of 100 K on steel of 0 K, 400 mm each: the temperature between them is constant; with a contact, W/m^2."""
     copper, steel, size = 400, 16, 2e-4
     deck = {
@@ -297,7 +297,7 @@ def test_two_half_spaces(tmp_path, resistance, times, published):
         "regions": [{"material": "steel", "shape": "box", "from": [0.4, 0, 0], "to": [0.8, 1, 1]}],
         "contacts": [{"between": ["copper", "steel"], "resistance": resistance}] if resistance else [],
         "initial": [{"shape": "formula", "formula": "400 - 100*(x > 0.4)"}],
-        "problem": {"method": "implicit", "dt": 0.05, "end_time": 10},
+        "problem": {"method": method, "dt": 0.05, "end_time": 10},
         "output": {"probes": {"points": [[0.4, 0.5, 0.5], [0.4 + size / 2, 0.5, 0.5]], "every_time": 1}},
     }
     run(tmp_path, deck, "output.snapshots=false")
