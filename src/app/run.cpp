@@ -263,11 +263,12 @@ void record_end(const Config& config, Solver<T>& solver, RunRecord& record) {
 
 // Adds the times of a loop that has ended to those of this rank; a series has several loops.
 void add_times(PhaseTimes& phases, const PhaseTimes& solver, const LoopOutcome& outcome) {
-  const double loop = outcome.wall - outcome.tuning_seconds;
-  phases += solver;
+  const PhaseTimes timed = solver - outcome.tuning.times;
+  const double loop = outcome.wall - outcome.tuning.seconds;
+  phases += timed;
   phases[Phase::output] += outcome.output_seconds;
-  phases[Phase::setup] += outcome.tuning_seconds;
-  phases[Phase::other] += loop - sum_of(solver) - outcome.output_seconds;
+  phases[Phase::setup] += outcome.tuning.seconds;
+  phases[Phase::other] += loop - sum_of(timed) - outcome.output_seconds;
   phases[Phase::loop] += loop;
 }
 
@@ -595,8 +596,8 @@ class Run {
     record_.performance.rejected_steps += counts.rejected;
     record_.performance.cycles += solver_->own_sweeps() / solver_->level().method().cycle();
     record_.performance.points += cells * static_cast<double>(counts.sweeps);
-    record_.performance.untimed_sweeps += outcome.untimed_sweeps;
-    record_.performance.untimed_points += cells * static_cast<double>(outcome.untimed_sweeps);
+    record_.performance.untimed_sweeps += outcome.tuning.sweeps;
+    record_.performance.untimed_points += cells * static_cast<double>(outcome.tuning.sweeps);
     record_.performance.bytes_per_point = solver_->bytes_per_point();
     const bool sound = outcome.divergence.empty();
     record_.answer = sound ? Answer::finite : Answer::not_finite;

@@ -156,6 +156,7 @@ class Loop {
   Loop& operator=(Loop&&) = delete;
 
   LoopOutcome run() {
+    solver_.forget_times();  // of exchanges before, which are of the set-up
     if (!frame_.resumed) start();
     poll_control();
     written_at_ = elapsed_;
@@ -251,23 +252,26 @@ class Loop {
     return std::min(until, (std::max(control_poll_.next(), here + 1) + cycle_ - 1) / cycle_ * cycle_);
   }
 
-  // Lets the autotuner make these sweeps, except the last, which may compute a norm. Then resets the times.
+  // Lets the autotuner make these sweeps, except the last, which may compute a norm.
   void tune(std::int64_t until) {
     if (!autotuner_ || autotuner_->done()) return;
     settle_check();
     const Timer timer;
+    const std::int64_t first = solver_.sweeps();
+    const PhaseTimes before = solver_.times();
     autotuner_->advance(until - 1);
     unit_ = static_cast<int>(solver_.unit());
     control_poll_ = ControlPoll(solver_.sweeps(), unit_);
     if (autotuner_->done()) {
       if (frame_.world.size() > 1) outcome_.halo_cost = solver_.measure_halo_cost();
-      solver_.forget_times();
-      outcome_.untimed_sweeps = solver_.own_sweeps();
       MethodRecord method;
       describe_steps(solver_, autotuner_, method);
       if (outputs_.console) outputs_.console->say(kernel_line(method));
     }
-    outcome_.tuning_seconds += timer.seconds();
+    tuning_.sweeps += solver_.sweeps() - first;
+    tuning_.seconds += timer.seconds();
+    tuning_.times += solver_.times() - before;
+    if (autotuner_->done()) outcome_.tuning = tuning_;
   }
 
   // Collective. A signal to one rank stops all; the time is that of the rank that started first. `must_stop`:
@@ -561,6 +565,7 @@ class Loop {
   Convergence end_ = Convergence::not_reached;
   std::optional<bool> loses_heat_;  // in the rounding of fp32; none before the first check
   LoopOutcome outcome_;
+  Tuned tuning_;  // so far
   Timer wall_;
 };
 

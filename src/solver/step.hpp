@@ -18,6 +18,10 @@ namespace isotherm {
 inline void operator+=(PhaseTimes& sum, const PhaseTimes& times) {
   for (std::size_t p = 0; p < sum.values.size(); ++p) sum.values[p] += times.values[p];
 }
+inline PhaseTimes operator-(PhaseTimes all, const PhaseTimes& part) {
+  for (std::size_t p = 0; p < all.values.size(); ++p) all.values[p] -= part.values[p];
+  return all;
+}
 // Time of a step with its norms and diagnostics.
 inline double sum_of(const PhaseTimes& t) {
   return t[Phase::interior] + t[Phase::exterior] + t[Phase::sweep] + t[Phase::halo] + t[Phase::reduction] +

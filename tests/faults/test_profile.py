@@ -65,6 +65,28 @@ def test_numbers_add_up_and_are_those_of_the_record(tmp_path):
     assert record(tmp_path / "without")["profile"] is None
 
 
+BODY = """\
+grid: {cells: 32, lengths: 0.1}
+materials:
+  a: {conductivity: 148, density: 2330, heat_capacity: 700}
+  b: {conductivity: 1, density: 2330, heat_capacity: 700}
+material: {default: a}
+regions: [{material: b, shape: sphere, centre: [0.05, 0.05, 0.05], radius: 0.03}]
+boundaries: {x_min: {kind: temperature, value: 300}}
+initial: [{shape: constant, value: 310}]
+output: {directory: out, snapshots: false, diagnostics: 3}
+"""
+
+
+@pytest.mark.parametrize("problem", ["{kind: steady, max_cycles: 1}", "{steps: 60}", "{steps: 2}"])
+def test_phases_add_up_to_the_whole(tmp_path, problem):
+    """Exchanges of coarse grids that are made before the loop; diagnostics between sweeps of an autotuner that ends, or does not."""
+    ran("run", write_deck(tmp_path, BODY + f"problem: {problem}\n"), cwd=tmp_path, ranks=2)
+    phases = record(tmp_path / "out")["phases_s"]
+    whole = sum(phases[phase]["mean"] for phase in ("setup", "sweeps", "halo", "reduction", "diagnostics", "output", "other"))
+    assert whole == pytest.approx(phases["total"]["mean"], rel=1e-9)
+
+
 INCLUDES = [Path(folder) for folder in ("/usr/local/cuda/include", "/usr/include", "/usr/local/include")]
 HEADERS = next((folder for folder in INCLUDES if (folder / "nvtx3/nvToolsExt.h").exists()), None)
 needs_nvtx = pytest.mark.skipif(HEADERS is None, reason="NVTX's headers are not installed")

@@ -116,7 +116,7 @@ struct Performance {
   double bytes_per_point = 0;                    // least_bytes_per_cell over the sweeps of one launch
   std::optional<double> copy_bandwidth = {};     // bytes read plus written per second, of all devices
   std::optional<double> predicted_seconds = {};  // of all sweeps, estimated before the first
-  std::int64_t untimed_sweeps = 0;               // of the autotuner and before it:
+  std::int64_t untimed_sweeps = 0;               // of the autotuner:
   double untimed_points = 0;                     // the phases do not time these
   std::int64_t steps = 0, rejected_steps = 0;
   const char* predicted_as = "about";         // or "at most", ...: how predicted_seconds bound the real ones
