@@ -283,6 +283,15 @@ std::vector<double> jump_times(const Config& config) {
   return times;
 }
 
+// W s^(1/2)/(m^2 K), of the body.
+static double least_effusivity(const Config& config) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const MaterialClass& each : material_classes(config).classes)
+    for (const double k : each.conductivity)
+      if (!each.is_void()) least = std::min(least, std::sqrt(k * each.heat_capacity));
+  return least;
+}
+
 std::vector<std::string> time_warnings(const Config& config) {
   std::vector<std::string> warnings;
   if (config.problem.kind != ProblemKind::transient) return warnings;
@@ -299,14 +308,18 @@ std::vector<std::string> time_warnings(const Config& config) {
           shortest < least_dt ? "" : fmt::format("a problem.dt of at most {:.4g}, or ", shortest)));
   });
   warn_of_short_steps(config, warnings);
-  const auto moves = [](const LawConfig& law) {
-    return law.kind == BoundaryKind::temperature && law.value.uses('t');
+  // Convection holds the temperature too if the depth that heat reaches within a step resists it more.
+  const double strong = is_rkl(config) ? least_effusivity(config) / std::sqrt(dt) : 0;
+  const auto moves = [&](const LawConfig& law) {
+    return law.has_temperature() && law.value.uses('t') &&
+           (law.kind == BoundaryKind::temperature || !law.coefficient.is_constant() ||
+            law.coefficient(0, 0, 0, 0) > strong);
   };
   for (int f = 0; f < face_count && is_rkl(config); ++f)
     if (any_law(config.boundaries[f], moves))
       warnings.push_back(fmt::format(
-          "{}: rkl keeps this temperature at that of the middle of a step, so errors near this "
-          "face and of the heat through it fall only as dt does; implicit is of second order here",
+          "{}: rkl keeps this temperature at that of the middle of a step, so errors near this face fall "
+          "only as dt does, and the heat through it is rough; implicit is of second order here",
           config.at(boundary_key(f))));
   return warnings;
 }

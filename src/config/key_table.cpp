@@ -390,7 +390,7 @@ Keys describe(ProblemConfig& problem) {
        {.range = {0, 1e12, "K or a fraction"}, .example = "1e-6",
        .absent = "1e-6 of steady problems; steps of one length of transient ones"}},
       {"error", &problem.error,
-       "Estimated error of the field that ends the run, instead of tolerance.", {.range = {0, 1e12, "K", true},
+       "Estimated error of the field, in problem.norm, that ends the run, instead of tolerance.", {.range = {0, 1e12, "K", true},
        .excludes = {"tolerance", "criterion"}, .when = steady, .example = "0.01", .absent = "tolerance ends the run"}},
       {"norm", choice(problem.norm), "Of the residual: largest, root mean square, mean absolute.", {.when = steady}},
       {"criterion", choice(problem.criterion),

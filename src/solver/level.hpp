@@ -231,7 +231,7 @@ class Level {
   // Updates values of boundaries and sources that vary in time, for the next `sweeps` sweeps. Where a cycle
   // is one sweep, each sweep takes its values at its start. A longer cycle takes them in its middle, or at
   // `share` of its length, for all its sweeps. A field of sources is the same in all sweeps of a launch. A
-  // probe after a longer cycle keeps the values.
+  // probe keeps the values.
   void update_values(int sweeps, std::optional<double> share = {});
   double values_time() const { return times_.front(); }  // s, of the last update
   // Returns to the values of times_of_values() before steps that are discarded.

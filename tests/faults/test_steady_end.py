@@ -86,6 +86,16 @@ def test_an_unconverged_run_says_how_to_go_on(tmp_path, given):
     expect_same_answer(tmp_path / "whole", tmp_path / "parts")
 
 
+def test_cycles_slower_than_the_method_s_are_foreseen(tmp_path):
+    """A block in a corner that is nearly insulated takes 57 cycles."""
+    block = "{shape: box, from: [0, 0, 0], to: [0.0125, 0.0125, 0.0125], "
+    write_deck(tmp_path, "grid: {cells: 24, lengths: 0.1}\nmaterials: {a: {conductivity: 100}, b: {conductivity: 101}}\n"
+               "material: {default: a}\nregions: [" + block + "material: b}]\ncontacts: [{between: [a, b], resistance: 1}]\n"
+               "boundaries: {x_max: {kind: temperature, value: 300}}\nsources: [" + block + "power: 5}]\n"
+               "initial: [{shape: constant, value: 350}]\nproblem: {kind: steady, max_cycles: 30}\n")
+    assert 42 <= int(re.search(r"problem.max_cycles=(\d+)$", run(tmp_path, "out", code=10).stderr.strip())[1]) <= 80
+
+
 def test_checkpoints_that_are_not_wanted_are_not_written(tmp_path):
     write_deck(tmp_path, DECK)
     for number, words in enumerate(["output.checkpoint=false", "output.checkpoint.final=false"]):

@@ -40,6 +40,14 @@ def slab(left, right, **more):
     }
 
 
+def test_the_heat_after_a_jump_is_that_of_the_last_part(tmp_path):
+    """No sweep of euler uses the values at its end, which may be infinite: the last part begins at 9.5 s."""
+    sources = [{"shape": "constant", "power": "1/sqrt(10 - t)"},
+               {"shape": "constant", "power": {"table": [[0, 0], [9.5, 100]], "interpolation": "step"}}]
+    _, rows = run(tmp_path, slab("insulated", "insulated", sources=sources, material=STEEL, problem={"dt": 1, "end_time": 10}))
+    assert float(rows[-1]["source_W"]) == pytest.approx(100 + 0.5**-0.5, rel=1e-9)
+
+
 @pytest.mark.parametrize("cells", [50, 200])
 @pytest.mark.parametrize("method, error", [("implicit", 0.02), ("rkl", 0.15)])
 def test_a_face_whose_temperature_rises(tmp_path, method, error, cells):

@@ -228,7 +228,9 @@ def test_a_steady_run_is_the_start_of_a_transient(tmp_path):
     ("sources=[{shape: constant, power: {table: [[0, 0], [0.01, 5], [0.02, 0]]}}]", ["sources.0: a linear table changes within 0.01 s"]),
     ("sources=[{shape: constant, power: {table: [[0, 0], [1e-300, 5]]}}]", ["use interpolation: step"]),
     ("sources=[{shape: constant, power: {table: [[0, 0], [0.01, 5], [0.02, 0]], interpolation: step}}]", []),
-    ("boundaries.x_min.value=300 + t", ["boundaries.x_min: rkl keeps this temperature at that of the middle of a step"])])
+    ("boundaries.x_min.value=300 + t", ["boundaries.x_min: rkl keeps this temperature at that of the middle of a step"]),
+    ("boundaries.x_min={kind: convection, coefficient: 100, ambient: 300 + t}", ["boundaries.x_min: rkl keeps this temperature"]),
+    ("boundaries.x_min={kind: convection, coefficient: 0.1, ambient: 300 + t}", [])])
 def test_values_of_time_that_steps_follow_roughly_are_warned_of(tmp_path, setting, said):
     write_deck(tmp_path, TRANSIENT)
     warnings = [line for line in ran("check", "deck.yaml", setting, "problem.dt=0.05", cwd=tmp_path).stdout.splitlines() if "warning" in line]

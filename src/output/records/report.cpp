@@ -246,7 +246,8 @@ std::string final_table(const RunRecord& r) {
   add(text, "residual", residual_text(r));
   if (r.residual.error)
     add(text, "error",
-        fmt::format("the field is within about {:.2g} K of the steady one", *r.residual.error));
+        fmt::format("the field is within about {:.2g} K of the steady one{}", *r.residual.error,
+                    r.residual.norm == Norm::max ? "" : ", in the norm of the residual"));
   if (r.verification) add(text, "verification", verification_text(*r.verification));
   add(text, "memory", memory_text(r));
   add(text, "writing", writing_line(r.writing));
