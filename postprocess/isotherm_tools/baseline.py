@@ -27,7 +27,7 @@ class Figure(NamedTuple):
     better: str  # "lower" or "higher"
 
     def text(self, value):
-        return f"{value:.{1 if self.unit == '%' else 3}f} {self.unit}"
+        return f"{value:{'.1f' if self.unit == '%' else '#.3g' if 0 < abs(value) < 0.1 else '.3f'}} {self.unit}"
 
     def worsening(self, before):
         """Change in percent of `before`, or in percentage points of a share; negative if this figure is better."""

@@ -90,6 +90,7 @@ def test_figures_are_judged_in_their_direction(tmp_path):
     assert (verdict.worse, verdict.better, verdict.gone) == (1, 1, [])
     assert verdict.text().split("\n")[1:3] == ["  speed            10.000 GPts/s  9.000 GPts/s   10.0 % worse",
                                               "  time                  2.000 ms      1.800 ms  10.0 % better"]
+    assert verdict.changes["speed"][1].text(0.0012345) == "0.00123 GPts/s"
     expect_failure(76, "1 of 4 figures of merit got worse", verdict.raise_if_worse)
 
 
