@@ -14,10 +14,11 @@ namespace isotherm {
 namespace {
 
 // A time that is a whole number of steps, up to rounding, belongs to that step, not to the next.
-constexpr double rounding_per_step = 1e-9;
+constexpr double rounding_per_step = 1e-9, most_rounding = 0.5;  // steps: never a whole one
 
 std::int64_t step_at(double time, double dt) {
-  const double step = std::ceil(time / dt * (1 - rounding_per_step));
+  const double wanted = time / dt;
+  const double step = std::ceil(std::max(wanted * (1 - rounding_per_step), wanted - most_rounding));
   return step < static_cast<double>(Recurrence::never) ? static_cast<std::int64_t>(step) : Recurrence::never;
 }
 

@@ -205,6 +205,7 @@ TEST(Recurrence, ATimeBelongsToTheFirstStepThatReachesIt) {
   EXPECT_EQ(often.next_after(3), 6);
   EXPECT_EQ(between.next_after(0), 3);
   EXPECT_EQ(between.next_after(3), 5);
+  EXPECT_EQ(Recurrence({}, 1e8, 1 / 2.1).count_before(2'100'000'000), 9);  // 1e-9 of the steps are 2
 }
 
 // Each face is a boundary, or next to cells of this rank or of another rank: 3^6 blocks.
