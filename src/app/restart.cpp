@@ -203,7 +203,7 @@ bool failed_verification(const fs::path& file, const Config& config) {
     Verification v;
     v.max_error_K = error.is_null() ? std::numeric_limits<double>::quiet_NaN() : error.get<double>();
     v.tolerance_K = config.verify.tolerance;
-    return verdict(config, v) == Verdict::failed;
+    return verdict(v) == Verdict::failed;
   } catch (const Json::exception&) {  // no record, or none of a run
     return false;
   }

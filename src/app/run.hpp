@@ -56,7 +56,7 @@ struct RunPlan {
 double measure_copy_bandwidth(const Session& session, Device& device, const Communicator& world);
 
 // Judges by verify.tolerance and, in a series, verify.expected_order; `reported` if the deck sets neither.
-Verdict verdict(const Config& config, const Verification& verification);
+Verdict verdict(const Verification& verification);
 
 // Collective. Creates the directory, prints the banner, solves the deck or each grid of its series, prints
 // the table and writes run.json. Returns done, not_converged or diverged (a failed verification). If a run is

@@ -84,7 +84,8 @@ TEST(RunRecord, WhatIsNotFiniteIsNullAndNamed) {
   RunRecord r = record();
   r.residual.last = std::nan("");
   r.verification = Verification{
-      "formula", std::numeric_limits<double>::infinity(), 1, {}, {}, {1.99, std::nan("")}, Verdict::failed};
+      "formula",      std::numeric_limits<double>::infinity(), 1, {}, {}, {1.99, std::nan("")}, 2, 0.02,
+      Verdict::failed};
   r.performance.copy_bandwidth = -std::numeric_limits<double>::infinity();
   const json j = json::parse(to_json(r));
   EXPECT_EQ(j["residual"]["last_K"], nullptr);

@@ -206,6 +206,7 @@ def test_an_order_that_there_is_not_or_that_is_not_reached(tmp_path):
     assert "verify.order: a grid of a single cell has no order" in run(tmp_path, deck, code=65)
     run(tmp_path, "verify_order.yaml", "verify.expected_order=4", "verify.order=[8,16,32]", code=76)
     assert runs.record(tmp_path / "run")["verification"]["verdict"] == "failed"
+    assert ", not 4 within 0.02; FAILED" in (tmp_path / "run/run.log").read_text()
 
 
 @pytest.mark.parametrize("problem, said", [({}, False), ({"dt": 0.005}, True), ({"method": "implicit"}, True)])

@@ -122,6 +122,7 @@ std::string verification_text(const Verification& v) {
       fmt::format("{}: max error {:.3e} K, l2 error {:.3e} K", v.solution, v.max_error_K, v.l2_error_K);
   if (v.tolerance_K) text += fmt::format(", tolerance {:.3g} K", *v.tolerance_K);
   if (!v.order.empty()) text += fmt::format(", observed order {:.3f}", v.order.back());
+  if (v.misses_order()) text += fmt::format(", not {:g} within {:g}", v.expected_order, v.order_tolerance);
   return text + (v.verdict == Verdict::passed ? "; passed" : v.verdict == Verdict::failed ? "; FAILED" : "");
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -164,7 +165,13 @@ struct Verification {
   std::optional<double> tolerance_K;       // of the max error
   std::vector<OrderLevel> levels;          // of a series, coarse to fine
   std::vector<double> order;
+  double expected_order = 0, order_tolerance = 0;
   Verdict verdict = Verdict::reported;
+
+  // Judges the finest pair: coarser ones need not be in the asymptotic range.
+  bool misses_order() const {
+    return !order.empty() && !(std::abs(order.back() - expected_order) <= order_tolerance);
+  }
 };
 
 struct Continuation {
