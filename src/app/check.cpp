@@ -135,8 +135,8 @@ std::string time_text(const Config& config, const std::optional<PredictedCycles>
                     times < 100 ? fmt::format("{:.3g}", times) : fmt::format("{:.0f}", times));
   if (step_control(config))
     parts = fmt::format(", in parts with errors of {:.6g} K at most", *config.problem.tolerance);
-  return fmt::format("dt              {:.6g} s ({} the stable limit {:.6g} s), {} steps to {:.6g} s{}\n",
-                     plan.dt, of_limit, stable_dt(config), plan.steps, plan.dt * plan.steps, parts);
+  return fmt::format("dt              {:.6g} s ({} the stable limit {:.6g} s), {} to {:.6g} s{}\n", plan.dt,
+                     of_limit, stable_dt(config), counted(plan.steps, "step"), plan.dt * plan.steps, parts);
 }
 
 // A warning if multigrid is known to be slow for this body, or may be.
@@ -162,7 +162,7 @@ std::string domain_text(const Config& config) {
   const std::string replaced = replaced_heat_text(config, totals);
   return text +
          fmt::format("sources         {} in {}{}\n", watts_text(totals.net), counted(totals.cells, "cell"),
-                     varying_sources(config).empty() ? "" : ", at the start") +
+                     source_cells_note(config)) +
          (replaced.empty() ? "" : "warning: " + replaced + "\n");
 }
 

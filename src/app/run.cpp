@@ -557,6 +557,7 @@ class Run {
     record_.halo = {gather_pairs(solver_->halo_links(), plan_.world), halo_cost_};
     method.transport = transports_in_use(record_.halo);
     if (solver_->has_sources()) record_.sources = solver_->sources();
+    record_.source_cells_note = source_cells_note(config());
     std::vector<std::int64_t> cells = solver_->level().cells_of_material();
     plan_.world.all_reduce<std::int64_t>(cells, ReduceOp::sum);
     record_.materials.clear();

@@ -451,6 +451,12 @@ HeatTotals source_totals(const Config& config) {
          formula_totals(config, domain);
 }
 
+const char* source_cells_note(const Config& config) {
+  if (varying_sources(config).empty()) return "";
+  return all_sources(config).size() > 1 ? " (each source that varies counts its own), at the start"
+                                        : ", at the start";
+}
+
 std::vector<RegionValue> all_sources(const Config& config) {
   std::vector<RegionValue> sources = config.sources;
   if (config.verify.solution == ExactSolution::manufactured) {

@@ -43,6 +43,15 @@ def test_long_steps_are_compared_with_the_limit(folder, times, said):
     assert f" sweeps per step, {said} times the stable limit " in check(folder, "problem.method=implicit", dt).stdout
 
 
+@pytest.mark.parametrize("values, note", [
+    (["value: 1"], "$"), (["power: 1+t"], ", at the start$"), (["power: 1+t", "value: 1"], " .* counts its own")])
+def test_cells_that_several_sources_heat_may_count_for_each(folder, values, note):
+    words = "material.conductivity=1", f"sources=[{', '.join(f'{{shape: constant, {value}}}' for value in values)}]", "problem.steps=1"
+    for done in check(folder, *words), ran("run", "deck.yaml", *words, cwd=folder):
+        assert re.search(rf"^ *sources .* cells{note}", done.stdout, re.MULTILINE)
+        assert re.search(r"\), 1 step\b", done.stdout)
+
+
 @pytest.mark.parametrize("every, of_probes", [(33.333, 25), (12.5, 33.333), (33.333, 33.333)])
 def test_times_of_outputs_that_multiply_long_steps_are_warned_of(folder, every, of_probes):
     """With words that help; many outputs need as many steps."""

@@ -199,7 +199,8 @@ std::string banner(const RunRecord& r) {
   add(text, "domain", r.domain);
   if (r.sources)
     add(text, "sources",
-        fmt::format("{} in {}", watts_text(r.sources->net), plural(r.sources->cells, "cell")));
+        fmt::format("{} in {}{}", watts_text(r.sources->net), plural(r.sources->cells, "cell"),
+                    r.source_cells_note));
   std::vector<std::string> materials;
   for (const MaterialRecord& m : r.materials)
     materials.push_back(fmt::format("{} {}", m.material.name, plural(m.cells, "cell")));

@@ -237,6 +237,7 @@ struct RunRecord {
   Vector3 lengths{};                  // m
   std::string domain;                 // "20 x 20 x 4 mm, cells of 1 x 1 x 1 mm"
   std::optional<HeatTotals> sources;  // of the last grid, as are materials
+  const char* source_cells_note = "";
   std::vector<MaterialRecord> materials;
   std::vector<ContactConfig> contacts;
   std::array<std::vector<PlacedLaw>, face_count> laws{};  // by Face
