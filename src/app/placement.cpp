@@ -96,50 +96,41 @@ Machine look_at(const Ranks& ranks, const std::vector<RankSight>& sights, const 
   return machine;
 }
 
-// Adds a sentence about the first machine for which `which` holds, with the number of further ones.
-template <class Which, class Text>
-void tell(std::vector<std::string>& sentences, const std::vector<Machine>& machines, Which which, Text text) {
-  const auto first = std::find_if(machines.begin(), machines.end(), which);
-  if (first == machines.end()) return;
-  const auto more = std::count_if(std::next(first), machines.end(), which);
-  sentences.push_back(text(*first) + (more ? fmt::format(" (and on {})", counted(more, "more host")) : ""));
+// Adds the first of these sentences, each about one machine, with the number of further ones.
+void add_first(std::vector<std::string>& sentences, const std::vector<std::string>& of_machines) {
+  if (of_machines.empty()) return;
+  const auto more = std::ssize(of_machines) - 1;
+  sentences.push_back(of_machines.front() +
+                      (more ? fmt::format(" (and on {})", counted(more, "more host")) : ""));
 }
 
 void judge(const std::vector<Machine>& all, bool sharing_intended, DeviceMap& map) {
-  const auto share = [](const Machine& m) { return m.most_sharers > 1; };
-  tell(
-      map.warnings, all, [&](const Machine& m) { return share(m) && m.idle > 0; },
-      [](const Machine& m) {
-        return fmt::format(
-            "{} ranks of {} share one GPU while {} of {} there {} idle (the ranks on it see none of these); "
-            "show every rank all GPUs of the host, with srun --gpus-per-node and without a "
-            "CUDA_VISIBLE_DEVICES of each rank's own",
-            m.most_sharers, m.host, m.idle, m.gpus, m.idle == 1 ? "is" : "are");
-      });
-  tell(
-      map.warnings, all,
-      [&](const Machine& m) { return share(m) && m.idle == 0 && !m.mps && !sharing_intended; },
-      [](const Machine& m) {
-        return fmt::format(
-            "{} ranks of {} share one GPU and take turns (they see {} there, and no MPS runs); start one "
-            "rank a GPU, or nvidia-cuda-mps-control before the ranks",
-            m.most_sharers, m.host, counted(m.gpus, "GPU"));
-      });
-  tell(
-      map.notes, all,
-      [&](const Machine& m) { return share(m) && m.idle == 0 && (m.mps || sharing_intended); },
-      [](const Machine& m) {
-        return fmt::format("{} ranks per GPU{}", m.most_sharers, m.mps ? " through MPS" : " in turns");
-      });
-  tell(
-      map.warnings, all, [](const Machine& m) { return m.memory_groups > 1; },
-      [](const Machine& m) {
-        return fmt::format(
-            "ranks of {} see the same GPU and share no memory (MPI has {} groups of them, as when each rank "
-            "has a container or control group of its own); GPUs are dealt out by UUID, and threads and "
-            "memory are counted by group: start them in one",
-            m.host, m.memory_groups);
-      });
+  std::vector<std::string> idle, in_turns, shared, apart;
+  for (const Machine& m : all) {
+    if (m.memory_groups > 1)
+      apart.push_back(fmt::format(
+          "ranks of {} see the same GPU and share no memory (MPI has {} groups of them, as when each rank "
+          "has a container or control group of its own); GPUs are dealt out by UUID, and threads and "
+          "memory are counted by group: start them in one",
+          m.host, m.memory_groups));
+    if (m.most_sharers < 2) continue;
+    if (m.idle > 0)
+      idle.push_back(fmt::format(
+          "{} ranks of {} share one GPU while {} of {} there {} idle (the ranks on it see none of these); "
+          "show every rank all GPUs of the host, with srun --gpus-per-node and without a "
+          "CUDA_VISIBLE_DEVICES of each rank's own",
+          m.most_sharers, m.host, m.idle, m.gpus, m.idle == 1 ? "is" : "are"));
+    else if (m.mps || sharing_intended)
+      shared.push_back(
+          fmt::format("{} ranks per GPU{}", m.most_sharers, m.mps ? " through MPS" : " in turns"));
+    else
+      in_turns.push_back(fmt::format(
+          "{} ranks of {} share one GPU and take turns (they see {} there, and no MPS runs); start one "
+          "rank a GPU, or nvidia-cuda-mps-control before the ranks",
+          m.most_sharers, m.host, counted(m.gpus, "GPU")));
+  }
+  for (const auto* sentences : {&idle, &in_turns, &apart}) add_first(map.warnings, *sentences);
+  add_first(map.notes, shared);
 }
 
 }  // namespace
