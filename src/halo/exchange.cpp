@@ -1,6 +1,7 @@
 #include "halo/exchange.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/all_or_throw.hpp"
 #include "core/text.hpp"
@@ -111,6 +112,34 @@ void HaloExchange<T>::time_phases() {
   clock_->waits = true;
   for (auto& [number, layers] : by_number_)
     for (const auto& each : layers.transports) each->time_phases(clock_.get());
+}
+
+template <class T>
+std::unique_ptr<Transport<T>> HaloExchange<T>::connect_all(const HaloField<T>& field,
+                                                           std::span<const HaloMessage> messages) const {
+  constexpr std::size_t most_messages = 26;  // the most that a halo exchange has
+  if (!why_not_recordable().empty() || chosen_.open.size() != 1) return nullptr;
+  std::string why_not = messages.empty() || messages.size() > most_messages ? "no messages, or too many" : "";
+  if (!communicator_.first_of_all(why_not).empty()) return nullptr;
+  const OpenTransport<T>& chosen = chosen_.open.front();
+  const std::span fields(&field, 1);
+  const Communicator own = communicator_.duplicate();
+  const int ranks = communicator_.size();
+  for (int round = 0; round < ranks; ++round) {  // in each round a rank has one peer, or none
+    const int peer = (round + ranks - communicator_.rank()) % ranks;
+    TriedLink<T> tried{device_, own, fields, {}, TransportSettings{}.timeout};
+    std::ranges::copy_if(messages, std::back_inserter(tried.messages),
+                         [&](const HaloMessage& m) { return m.peer == peer; });
+    if (tried.messages.empty()) continue;
+    const std::string why = tried.try_transport(chosen, false).why_not;
+    if (why_not.empty()) why_not = why;
+  }
+  if (why_not.empty()) why_not = chosen.maker->why_broken();
+  if (!communicator_.first_of_all(why_not).empty()) return nullptr;
+  std::unique_ptr<Transport<T>> all =
+      all_or_throw(communicator_, [&] { return chosen.maker->connect(fields, messages); });
+  if (!communicator_.first_of_all(all->recordable() ? "" : "it needs the host").empty()) return nullptr;
+  return all;
 }
 
 template class HaloExchange<float>;

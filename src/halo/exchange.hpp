@@ -54,13 +54,11 @@ class HaloExchange {
   // that cannot. The same on all ranks; empty: all can be recorded.
   const std::string& why_not_recordable() const { return now().why_not_recordable; }
 
-  // A further transport, for `messages` between any two ranks (ChosenTransports); null where it would need
-  // the host. Collective.
+  // A transport of `field` for messages between any two ranks: the one transport of all halos, tested in the
+  // same way. Null where halos use several, or it needs the host, or fails. Collective; overwrites the
+  // messages' cells.
   std::unique_ptr<Transport<T>> connect_all(const HaloField<T>& field,
-                                            std::span<const HaloMessage> messages) const {
-    if (!why_not_recordable().empty()) return nullptr;
-    return chosen_.connect_all(communicator_, device_, std::span(&field, 1), messages);
-  }
+                                            std::span<const HaloMessage> messages) const;
 
  private:
   struct Layers {

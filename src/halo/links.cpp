@@ -327,35 +327,6 @@ ChosenTransports<T>::ChosenTransports(const TransportSettings& settings,
   }
 }
 
-template <class T>
-std::unique_ptr<Transport<T>> ChosenTransports<T>::connect_all(const Communicator& communicator,
-                                                               Device& device,
-                                                               std::span<const HaloField<T>> fields,
-                                                               std::span<const HaloMessage> messages) const {
-  constexpr std::size_t most_messages = 26;  // the most that a halo exchange has
-  if (open.size() != 1) return nullptr;
-  std::string why_not = messages.empty() || messages.size() > most_messages ? "no messages, or too many" : "";
-  if (!communicator.first_of_all(why_not).empty()) return nullptr;
-  const OpenTransport<T>& chosen = open.front();
-  const Communicator own = communicator.duplicate();
-  const int ranks = communicator.size();
-  for (int round = 0; round < ranks; ++round) {  // in each round a rank has one peer, or none
-    const int peer = (round + ranks - communicator.rank()) % ranks;
-    TriedLink<T> tried{device, own, fields, {}, TransportSettings{}.timeout};
-    std::ranges::copy_if(messages, std::back_inserter(tried.messages),
-                         [&](const HaloMessage& m) { return m.peer == peer; });
-    if (tried.messages.empty()) continue;
-    const std::string why = tried.try_transport(chosen, false).why_not;
-    if (why_not.empty()) why_not = why;
-  }
-  if (why_not.empty()) why_not = chosen.maker->why_broken();
-  if (!communicator.first_of_all(why_not).empty()) return nullptr;
-  std::unique_ptr<Transport<T>> all =
-      all_or_throw(communicator, [&] { return chosen.maker->connect(fields, messages); });
-  if (!communicator.first_of_all(all->recordable() ? "" : "it needs the host").empty()) return nullptr;
-  return all;
-}
-
 template struct TriedLink<float>;
 template struct TriedLink<double>;
 template struct OpenTransport<float>;

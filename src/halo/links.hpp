@@ -77,12 +77,6 @@ struct ChosenTransports {
   ChosenTransports(const TransportSettings& settings, std::span<const TransportEntry<T>> registry,
                    const Decomposition& decomposition, int ghosts, const Communicator& communicator,
                    Device& device, std::span<const HaloField<T>> fields);
-
-  // Messages between any two ranks by the one transport of all halos, tested in the same way. Null where
-  // halos use several, or it needs the host, or fails. Collective; overwrites the messages' cells.
-  std::unique_ptr<Transport<T>> connect_all(const Communicator& communicator, Device& device,
-                                            std::span<const HaloField<T>> fields,
-                                            std::span<const HaloMessage> messages) const;
 };
 
 }  // namespace isotherm
