@@ -495,12 +495,6 @@ bool fits(const Session& session, const Communicator& world) {
   }
 }
 
-// The axis whose cells verify.order gives: x, or the first axis of more than one cell.
-int counted_axis(const Config& config) {
-  const Int3 n = config.grid.cells;
-  return n.x > 1 || n.y * n.z == 1 ? 0 : n.y > 1 ? 1 : 2;
-}
-
 // Zones of the same lengths, of more or fewer cells each.
 void refine_zones(const Config& config, Config& level, int axis, std::int64_t cells) {
   const std::int64_t n = config.grid.cells[axis], more = level.grid.cells[axis];
@@ -515,11 +509,12 @@ void refine_zones(const Config& config, Config& level, int axis, std::int64_t ce
   }
 }
 
-// The same body with `cells` along the counted axis, other axes in proportion; an axis of one cell keeps it.
+// The same body with `cells` along x, or the first axis of more than one cell, and other axes in proportion;
+// an axis of one cell keeps it.
 Config refined(const Config& config, std::int64_t cells) {
   Config level = config;
   const Int3 n = config.grid.cells;
-  const int along = counted_axis(config);
+  const int along = n.x > 1 ? 0 : n.y > 1 ? 1 : 2;
   if (n.product() == 1)
     throw deck_error(config, "verify.order",
                      "a grid of a single cell has no order; give grid.cells more than one along an axis");

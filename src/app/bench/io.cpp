@@ -107,22 +107,17 @@ std::vector<Json> measure_as(const Bench& bench, const Config& config) {
           entry("snapshot, proved", config, bytes, proved, raw)};
 }
 
-Config config_of(Int3 cells, Precision precision) {
-  Config config;
-  config.name = "bench_io";
-  config.grid.cells = cells;
-  config.grid.spacing = Vector3{1, 1, 1};
-  config.precision = precision;
-  return config;
-}
-
 BenchMemory file_memory(const Bench& bench, Int3 cells, Precision precision) {
   const double here = static_cast<double>(bench.world.split_by_host().size()) / bench.world.size();
   return {0, here * field_bytes(cells, 0, precision)};  // this host's share of the field
 }
 
 std::vector<Json> measure_files(const Bench& bench, Int3 cells, Precision precision) {
-  const Config config = config_of(cells, precision);
+  Config config;
+  config.name = "bench_io";
+  config.grid.cells = cells;
+  config.grid.spacing = Vector3{1, 1, 1};
+  config.precision = precision;
   return with_number(precision, [&]<class T>(T) { return measure_as<T>(bench, config); });
 }
 
