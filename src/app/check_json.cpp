@@ -344,28 +344,21 @@ class Deck {
         problems_(path_),
         tree_(read_tree(read_deck_file(path_), command.overrides, arguments, problems_)),
         overrides_(split_overrides(command.overrides, arguments)),
-        base_(tree_) {
+        base_(tree_),
+        of_study_(problems_) {
     erase_keys(base_, is_of_study);
-    if (!problems_.empty()) return;  // requests throw them
-    Problems problems(path_);        // sections() reports them
-    StudyConfig study;
-    read_study(tree_, study, problems);
-    scaling_ = study.scaling;
-    place_ = problems.place_of("scaling");
+    if (problems_.empty()) read_study(tree_, study_, of_study_);  // else requests throw them
   }
 
   Json sections() {
-    Problems problems = problems_;
+    Problems problems = of_study_;
     if (!section_of_study(tree_))
       problems.add("study",
                    "is missing (the deck is of one run); add study: {matrix: {key.path: [values]}}, or "
                    "scaling: {kind: strong, ranks: [1, 2]}, or use isotherm run");
+    check_scaling(study_, tree_, problems);
     problems.throw_if_any();
-    StudyConfig study;
-    read_study(tree_, study, problems);
-    check_scaling(study, tree_, problems);
-    problems.throw_if_any();
-    return sections_json(study, problems);
+    return sections_json(problems);
   }
 
   // One case: the deck with these settings, on so many ranks.
@@ -411,27 +404,27 @@ class Deck {
   }
 
  private:
-  Json sections_json(const StudyConfig& study, const Problems& problems) const {
+  Json sections_json(const Problems& problems) const {
     Json keys = Json::object();
-    add_key_facts(study.matrix, keys);
-    add_key_facts(study.zip, keys);
-    for (const YamlNode& entry : study.list.items) add_key_facts(entry, keys);
-    const ScalingConfig& scaling = study.scaling;
-    return {{"matrix", node_json(study.matrix)},
-            {"zip", node_json(study.zip)},
-            {"list", node_json(study.list)},
-            {"exclude", node_json(study.exclude)},
-            {"name", study.name},
-            {"limit", study.limit},
+    add_key_facts(study_.matrix, keys);
+    add_key_facts(study_.zip, keys);
+    for (const YamlNode& entry : study_.list.items) add_key_facts(entry, keys);
+    const ScalingConfig& scaling = study_.scaling;
+    return {{"matrix", node_json(study_.matrix)},
+            {"zip", node_json(study_.zip)},
+            {"list", node_json(study_.list)},
+            {"exclude", node_json(study_.exclude)},
+            {"name", study_.name},
+            {"limit", study_.limit},
             {"default_limit", StudyConfig::default_limit},
-            {"ranks", study.ranks},
-            {"launcher", study.launcher},
+            {"ranks", study_.ranks},
+            {"launcher", study_.launcher},
             {"default_launcher", StudyConfig::default_launcher},
-            {"ranks_per_node", study.ranks_per_node},
-            {"template", study.slurm_template},
-            {"options", study.slurm_options},
-            {"report", study.report},
-            {"sort", study.sort},
+            {"ranks_per_node", study_.ranks_per_node},
+            {"template", study_.slurm_template},
+            {"options", study_.slurm_options},
+            {"report", study_.report},
+            {"sort", study_.sort},
             {"scaling", scaling.is_given() ? Json{{"kind", word(scaling.kind)},
                                                   {"unit", scaling.gpus.empty() ? "ranks" : "gpus"},
                                                   {"counts", scaling.counts()},
@@ -452,7 +445,7 @@ class Deck {
       put_value(deck, setting.at("key"), node_of(setting.at("value")), problems);
     Config config = settle_config(deck, path_, registry_, problems);
     Problems again(path_);
-    if (scale_case(deck, scaling_, config, ranks, place_, again))
+    if (scale_case(deck, study_.scaling, config, ranks, of_study_.place_of("scaling"), again))
       config = settle_config(deck, path_, registry_, again);
     check_all_cells(config);
     return config;
@@ -469,8 +462,8 @@ class Deck {
   const std::vector<Override> overrides_;  // that tree_ contains
   const RegistryNames registry_ = registry_names();
   YamlNode base_;  // without study and scaling
-  ScalingConfig scaling_;
-  Place place_;  // of `scaling:`
+  StudyConfig study_;
+  Problems of_study_;  // sections() throws them
   std::optional<CudaDevices> gpus_;
 };
 
