@@ -33,27 +33,16 @@ std::string join(const std::vector<std::string>& parts, const char* between = ",
   return text;
 }
 
-std::string problem_text(const RunRecord& r) {
-  const MethodRecord& m = r.method;
-  if (m.problem == ProblemKind::steady) {
-    return join({"steady",
-                 m.cycle > 1 ? fmt::format("{} in cycles of {} sweeps", m.name, m.cycle)
-                 : m.weight  ? fmt::format("weighted Jacobi {:.6g}", *m.weight)
-                             : "",
-                 r.residual.tolerance && r.residual.criterion == Criterion::error
-                     ? fmt::format("to an estimated error of {:.6g} K", *r.residual.tolerance)
-                 : r.residual.tolerance
-                     ? fmt::format("to a {} {} residual of {:.6g}", word(r.residual.criterion),
-                                   word(r.residual.norm), *r.residual.tolerance)
-                     : "",
-                 fmt::format("at most {} sweeps", grouped(m.planned_sweeps))});
-  }
-  return join({"transient", m.cycle > 1 ? fmt::format("{}, {} sweeps per step", m.name, m.cycle) : "",
-               m.dt ? fmt::format("dt {:.6g} s", *m.dt) +
-                          (m.dt_limit ? fmt::format(" (limit {:.6g} s)", *m.dt_limit) : "")
-                    : "",
-               plural(m.planned_sweeps / m.cycle, "step") +
-                   (m.end_time ? fmt::format(" to {:.6g} s", *m.end_time) : "")});
+std::string problem_text(const MethodRecord& m) {
+  if (m.problem == ProblemKind::steady)
+    return fmt::format("steady, {}, at most {} sweeps",
+                       m.cycle > 1 ? fmt::format("{} in cycles of {} sweeps", m.name, m.cycle)
+                                   : fmt::format("weighted Jacobi {:.6g}", m.weight.value()),
+                       grouped(m.planned_sweeps));
+  return fmt::format("transient, {}dt {:.6g} s (limit {:.6g} s), {} to {:.6g} s",
+                     m.cycle > 1 ? fmt::format("{}, {} sweeps per step, ", m.name, m.cycle) : "",
+                     m.dt.value(), m.dt_limit.value(), plural(m.planned_sweeps / m.cycle, "step"),
+                     m.end_time.value());
 }
 
 std::string ranks_text(const RunRecord& r) {
@@ -205,7 +194,7 @@ std::string banner(const RunRecord& r) {
   for (const MaterialRecord& m : r.materials)
     materials.push_back(fmt::format("{} {}", m.material.name, plural(m.cells, "cell")));
   if (!materials.empty()) add(text, "materials", join(materials));
-  add(text, "problem", problem_text(r));
+  add(text, "problem", problem_text(r.method));
   if (const auto& seconds = r.performance.predicted_seconds)
     add(text, "predicted",
         fmt::format("{} {} for the sweeps", r.performance.predicted_as, human_duration(*seconds)));
