@@ -12,6 +12,7 @@
 #include "config/materials.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/hdf5_file.hpp"
+#include "core/host_threads.hpp"
 #include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "kernels/bandwidth.hpp"
@@ -405,7 +406,7 @@ class Run {
     record_.phases = gather_phases(phases_, plan_.world);
     if (plan_.command.profile) record_.profile = gather_profiles(profile_, plan_.world);
     RankInfo mine = record_.ranks[plan_.world.rank()];
-    mine.peak_bytes = peak_memory_bytes();
+    mine.peak_bytes = static_cast<std::int64_t>(proc_bytes("/proc/self/status", "VmHWM"));
     record_.ranks = gather_ranks(mine, plan_.world);
     record_.finished = utc_now();
     record_.warnings = console_.warnings();

@@ -10,7 +10,6 @@
 #include <map>
 #include <numeric>
 
-#include "core/host_threads.hpp"
 #include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "output/records/json_value.hpp"
@@ -277,10 +276,6 @@ PhaseTable<Spread> gather_phases(PhaseTimes mine, const Communicator& communicat
 
 std::vector<RankInfo> gather_ranks(const RankInfo& mine, const Communicator& communicator) {
   return gather(mine, communicator);
-}
-
-std::int64_t peak_memory_bytes() {
-  return static_cast<std::int64_t>(proc_bytes("/proc/self/status", "VmHWM"));
 }
 
 // run.json and its schema: a line for each key, with its value and its description in the schema.

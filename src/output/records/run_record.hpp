@@ -70,7 +70,7 @@ struct RankInfo {  // a line of the table rank -> host -> device
   std::string device, uuid;  // name of the device; uuid is empty on the host
   int threads = 1;
   Index cells = 0;
-  std::int64_t peak_bytes = 0;
+  std::int64_t peak_bytes = 0;  // high-water mark of resident memory; 0: not known
 };
 
 // How steps are executed.
@@ -304,8 +304,6 @@ std::vector<PhaseTimes> gather_profiles(const PhaseTimes& mine, const Communicat
 // For `run --profile`: a line per rank, then the mean and its share of the loop. Of many ranks only those
 // that swept longest and shortest: the fastest wait for the slowest. Columns that no rank has are omitted.
 std::string profile_table(const std::vector<PhaseTimes>& profiles, const std::vector<RankInfo>& ranks);
-
-std::int64_t peak_memory_bytes();  // this process's high-water mark of resident memory (VmHWM); 0 if unknown
 
 // What a run prints about itself: the banner before it, the table and the figures of merit after it.
 
