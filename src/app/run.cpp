@@ -382,11 +382,8 @@ class Run {
     const LoopOutcome outcome = run_time_loop(config, *solver_, autotuner_.get(), outputs, frame);
     progress_.finish();
     if (outputs.fields) {
-      if (!config.output.probes.points.empty()) record_.files.push_back(directory_.probes().filename());
-      if (const std::string& file = outputs.fields->material_file(); !file.empty())
-        record_.files.push_back(file);
+      record_.files = outputs.fields->names();
       record_.writing = outputs.fields->record(outcome.end_seconds);
-      viewer_file_ = outputs.fields->viewer_file();
     }
     record_outcome(config, outcome);
     warn_new(outputs.files);
@@ -411,7 +408,6 @@ class Run {
     record_.finished = utc_now();
     record_.warnings = console_.warnings();
     console_.say(final_table(record_));
-    if (!viewer_file_.empty()) console_.say(fmt::format("  {:<13}{}\n", "ParaView", escaped(viewer_file_)));
     write_record();
     console_.say(closing_lines(record_));
     if (!record_.message.empty()) throw CollectiveError(record_.exit_code, record_.message);
@@ -585,7 +581,6 @@ class Run {
     keep_tuning_found(config);
     record_.cells = config.grid.cells;
     record_.residual = outcome.residual;
-    for (const std::filesystem::path file : outcome.files) record_.files.push_back(file.filename());
     record_.continuation.checkpoints = std::ssize(outcome.checkpoints);
     if (!outcome.checkpoints.empty())
       record_.continuation.newest = std::filesystem::path(outcome.checkpoints.back()).filename();
@@ -670,9 +665,8 @@ class Run {
   Progress progress_;
   RunDirectory directory_;
   RunRecord record_;
-  PhaseTimes phases_;        // the parts of exchanges are known only after Solver::time_phases()
-  PhaseTimes profile_;       // the same at the end of the loop, without later work
-  std::string viewer_file_;  // rank 0's: what to open in ParaView; empty: nothing
+  PhaseTimes phases_;   // the parts of exchanges are known only after Solver::time_phases()
+  PhaseTimes profile_;  // the same at the end of the loop, without later work
 };
 
 }  // namespace

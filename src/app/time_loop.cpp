@@ -184,7 +184,7 @@ class Loop {
     Residual& r = outcome_.residual;
     if (steady()) r.convergence = end_;
     if (!outcome_.divergence.empty()) {
-      if (outputs_.fields) outcome_.divergence += outputs_.fields->write_diverged(outcome_.files);
+      if (outputs_.fields) outcome_.divergence += outputs_.fields->write_diverged();
       return;
     }
     // If coefficients vary over a face, the slowest mode is an estimate. This suffices for multigrid, whose
@@ -489,7 +489,7 @@ class Loop {
 
   void write_fields(Wanted wanted) {
     if (!outputs_.fields) return;
-    count_output([&] { outputs_.fields->write(wanted, outcome_.files); });
+    count_output([&] { outputs_.fields->write(wanted); });
   }
 
   // Completes the residual of a pending check; finish_check() decides later whether the run has ended.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -56,6 +57,8 @@ class FieldOutputs {
       if (resumed) writer.continue_series(*resumed);
       return writer;
     };
+    const ProbesConfig& probes = config.output.probes;
+    if (!probes.points.empty()) names_.push_back(directory.probes().filename());
     if (config.output.snapshots) {
       parts_.push_back({std::nullopt, writer_of(grid_of_snapshots(config))});
       if (!files.in_step()) {
@@ -66,14 +69,13 @@ class FieldOutputs {
       if (!name.empty())
         write_or_warn([&] {
           parts_.back().writer.write_materials(config);
-          material_file_ = name;
+          names_.push_back(name);
         });
     }
     for (FieldPart& part : field_parts(config)) {
       SnapshotWriter writer = writer_of(grid_of(config, part));
       parts_.push_back({std::move(part), std::move(writer)});
     }
-    const ProbesConfig& probes = config.output.probes;
     for (const ProbePoint& point : probes.points) {
       const Probe& probe = probes_.points.emplace_back(config, point.at);
       for (int corner = 0; corner < Probe::corners; ++corner) probes_.cells.push_back(probe.cell(corner));
@@ -82,31 +84,31 @@ class FieldOutputs {
       probes_.file.emplace(directory.probes(), console, probes_head(probes), "its probes", resumed);
   }
 
-  // Writes the wanted outputs of the solver's state. Adds the paths of new files, the same on all ranks.
-  // Files that the file thread writes during later sweeps exist when it has finished.
-  void write(Wanted wanted, std::vector<std::string>& files) {
+  // Writes the wanted outputs of the solver's state.
+  void write(Wanted wanted) {
     const bool at_end = wanted == Wanted::last;
     const std::int64_t sweep = solver_.sweeps();
     auto next = schedule_.parts.begin();
     for (Part& part : parts_) {
       const Series& series = part.what ? *next++ : schedule_.snapshots;
-      if (at_end ? part.written != sweep : series.due(sweep)) write(part, files);
+      if (at_end ? part.written != sweep : series.due(sweep)) write(part);
     }
     if (at_end ? probes_.written != sweep : schedule_.probes.due(sweep)) read_probes();
   }
 
   // Writes the field of a run that has diverged, for inspection; in no series, because it is no state of the
   // problem. Returns the end of the error message. A file that cannot be written is no error.
-  std::string write_diverged(std::vector<std::string>& files) {
+  std::string write_diverged() {
     if (parts_.empty() || parts_.front().what) return "";
     SnapshotWriter& writer = parts_.front().writer;
     files_.finish();  // outside of `try`: an error here is no loss of this field
     const std::string name = file_of_sweep(config_.name, solver_.sweeps(), diverged_suffix);
     const FieldView<const T> field = solver_.host_field();
     try {
-      files.push_back(writer.write_file(
-          name, field, solver_.subdomain(),
-          {solver_.time(), solver_.sweeps(), writer.fingerprint(field, solver_.subdomain())}, std::nullopt));
+      writer.write_file(name, field, solver_.subdomain(),
+                        {solver_.time(), solver_.sweeps(), writer.fingerprint(field, solver_.subdomain())},
+                        std::nullopt);
+      names_.push_back(name);
       return fmt::format(", and at the field in {}", name);
     } catch (const CollectiveError& e) {
       return fmt::format(" (the field is lost: {})", e.what());
@@ -125,15 +127,8 @@ class FieldOutputs {
     });
   }
 
-  // The viewer file of the snapshots, or else of the first part that has one.
-  std::string viewer_file() const {
-    for (const Part& part : parts_)
-      if (std::string file = part.writer.viewer_file(); !file.empty()) return file;
-    return "";
-  }
-
-  // The name of the file with the materials of the cells; empty without one.
-  const std::string& material_file() const { return material_file_; }
+  // All files, the same on all ranks. The file thread may still write the last of them.
+  const std::vector<std::string>& names() const { return names_; }
 
   // Time and bytes of all writers; no file may be under way. `at_end`: s of this rank, after the last sweep.
   WritingRecord record(double at_end) {
@@ -212,7 +207,7 @@ class FieldOutputs {
   }
 
   // Waits for the last file of the part. During sweeps, or from a device, a copy of its cells is written.
-  void write(Part& part, std::vector<std::string>& files) {
+  void write(Part& part) {
     const TraceRange range(Phase::output);  // profilers see each file by itself
     part.writer.wait();
     part.written = solver_.sweeps();
@@ -236,7 +231,8 @@ class FieldOutputs {
     }
     write_or_warn([&] {
       const auto source = part.what ? [cells] { return CellsView(cells); } : take_field();
-      files.push_back(part.writer.start(source, in_file, solver_.time(), part.written));
+      const std::filesystem::path path = part.writer.start(source, in_file, solver_.time(), part.written);
+      names_.push_back(path.filename());
     });
   }
 
@@ -246,7 +242,7 @@ class FieldOutputs {
   FileThread& files_;
   Schedule schedule_;
   Console& console_;
-  std::string material_file_;
+  std::vector<std::string> names_;
   std::optional<HostCopy<T>> copy_;  // the cells of a snapshot that the file thread writes
   bool copied_ = false;              // into copy_; its time is not counted yet
   double copy_seconds_ = 0;          // of this rank, to take copies
@@ -303,7 +299,6 @@ struct Tuned {
 
 struct LoopOutcome {
   Residual residual;
-  std::vector<std::string> files;        // snapshots
   std::vector<std::string> checkpoints;  // of which only the newest are kept
   double output_seconds = 0;             // of this rank
   double end_seconds = 0;                // of this rank, for files after the last sweep

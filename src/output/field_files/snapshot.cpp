@@ -378,14 +378,13 @@ void SnapshotWriter::publish_series() {
   on_root(communicator_, [&] { series_->publish(); });
 }
 
-std::string SnapshotWriter::viewer_file() const { return series_ ? series_->viewer_file() : ""; }
-
 void SnapshotWriter::add_to(WritingRecord& record) const {
   record.files += written_.files;
   record.bytes += written_.bytes;
   record.cell_bytes += written_.cell_bytes;
   record.compression = grid_.compression;
   record.seconds += written_.seconds;
+  if (series_ && record.viewer_file.empty()) record.viewer_file = series_->viewer_file();
 }
 
 static constexpr double assumed_rate = 1e9;  // bytes per second, until a checkpoint was written

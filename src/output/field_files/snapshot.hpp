@@ -72,10 +72,9 @@ class SnapshotWriter {
   // Collective, before the first write. Continues the series of an earlier part of the run, up to `sweep`.
   void continue_series(std::int64_t sweep);
   void publish_series();  // collective: the series names all files that were started
-  // On rank 0, once there is a file: the file to open in a viewer, the `.xmf` or else the `.hdf.series`.
-  std::string viewer_file() const;
 
-  void add_to(WritingRecord& record) const;  // this rank's files, bytes and seconds; after wait()
+  // This rank's files, bytes and seconds, and the viewer file of the first series that has one; after wait().
+  void add_to(WritingRecord& record) const;
   const SnapshotTimes& last_times() const { return last_times_; }  // of the last file
 
  protected:

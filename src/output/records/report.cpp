@@ -245,7 +245,9 @@ std::string final_table(const RunRecord& r) {
   if (r.fingerprint) add(text, "fingerprint", fmt::format("{:016x}", *r.fingerprint));
   if (!r.files.empty())
     add(text, "files", fmt::format("{} in {}", grouped(std::ssize(r.files)), escaped(r.directory)));
-  return text + profile_table(r.profile, r.ranks);
+  text += profile_table(r.profile, r.ranks);
+  add(text, "ParaView", escaped(r.writing.viewer_file));
+  return text;
 }
 
 std::string figures_of_merit(const RunRecord& r) {

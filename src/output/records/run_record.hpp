@@ -51,6 +51,7 @@ struct WritingRecord {
   // Of the slowest rank: writing and verifying; waits of the sweeps; after the last sweep, hidden by nothing.
   double seconds = 0, exposed = 0, at_end = 0;
   std::string why_in_step;  // empty: written during the sweeps
+  std::string viewer_file;  // rank 0's, for ParaView: the `.xmf`, or else the `.hdf.series`; empty: none
 };
 
 std::string writing_line(const WritingRecord& record);  // for the final table; empty without files
