@@ -70,6 +70,8 @@ void set_step_limits(Config& config, const StepLimits& limits);
 // Parts of validate(), and shared checks: corners of a box, a known error of `what`, a kernel that can do it.
 void check_materials(const Config& config, const RegistryNames& registry, Problems& problems);
 void check_boundaries(const Config& config, const RegistryNames& registry, Problems& problems);
+// Whether has_several_materials() may be called: it combines laws and materials, which must be readable.
+bool body_is_sound(const Problems& problems);
 void check_corners(const std::string& key, int axis, double from, double to, Problems& problems);
 void check_error_is_known(const Config& config, const std::string& what, Problems& problems);
 void check_kernel_can(const Config& config, const RegistryNames& registry, bool RegistryNames::Kernel::*can,

@@ -45,6 +45,17 @@ void check_method(Config& config, Problems& problems) {
   const auto fits = [&] { return (method >= MethodName::euler) == transient; };
   if (!problems.given("problem.method") && !fits())
     method = transient ? MethodName::euler : MethodName::multigrid;
+  if (problems.given("problem.max_cycles") && method == MethodName::jacobi)
+    problems.add("problem.max_cycles", "method jacobi has no cycles; write max_sweeps");
+  if (!problems.sound({"problem"}) || fits()) return;
+  problems.add("problem.method", "{} is for {} problems; use one of {}", word(method),
+               transient ? "steady" : "transient",
+               transient ? "euler, rkl, implicit" : "jacobi, chebyshev, multigrid");
+}
+
+void check_acceleration(Config& config, Problems& problems) {
+  if (!body_is_sound(problems)) return;
+  const MethodName method = config.problem.method;
   const bool can_accelerate =
       (method == MethodName::multigrid || method == MethodName::implicit) && has_several_materials(config);
   if (!problems.given("problem.accelerate"))
@@ -54,12 +65,6 @@ void check_method(Config& config, Problems& problems) {
                  "cg is for multigrid and implicit of several materials, and {} of this body does not need "
                  "it; write none",
                  word(method));
-  if (problems.given("problem.max_cycles") && method == MethodName::jacobi)
-    problems.add("problem.max_cycles", "method jacobi has no cycles; write max_sweeps");
-  if (!problems.sound({"problem"}) || fits()) return;
-  problems.add("problem.method", "{} is for {} problems; use one of {}", word(method),
-               transient ? "steady" : "transient",
-               transient ? "euler, rkl, implicit" : "jacobi, chebyshev, multigrid");
 }
 
 void check_euler_step(const Config& config, double dt, Problems& problems) {
@@ -117,9 +122,7 @@ void check_step(const Config& config, Problems& problems) {
 
 void check_time_step(const Config& config, Problems& problems) {
   const ProblemConfig& p = config.problem;
-  if (!problems.sound({"grid", "material", "materials", "contacts", "problem", "boundaries"}) ||
-      !is_transient(config))
-    return;
+  if (!body_is_sound(problems) || !problems.sound({"problem"}) || !is_transient(config)) return;
   if (is_implicit(config) && !p.dt && !p.end_time)  // only end_time can determine the length of a step
     problems.add("problem.dt",
                  "auto needs an end_time, of which implicit takes a part; write dt, or end_time "
@@ -543,6 +546,11 @@ void check_solver(const Config& config, Problems& problems) {
 
 }  // namespace
 
+bool body_is_sound(const Problems& problems) {
+  return problems.sound(
+      {"grid", "material", "materials", "regions", "contacts", "boundaries", "verify.solution"});
+}
+
 void check_corners(const std::string& key, int axis, double from, double to, Problems& problems) {
   if (!(from < to))
     problems.add(key + ".to", "{} is not beyond {} along {}; write the larger corner last", shortest(to),
@@ -578,6 +586,7 @@ void validate(Config& config, const RegistryNames& registry, Problems& problems)
   check_boundaries(config, registry, problems);
   check_material(config, problems);
   check_materials(config, registry, problems);
+  check_acceleration(config, problems);
   check_time_step(config, problems);
   check_temperatures(config, problems);
   check_tolerance(config, problems);

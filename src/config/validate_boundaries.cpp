@@ -162,9 +162,7 @@ void check_boundaries(const Config& config, const RegistryNames& registry, Probl
     if (problems.sound({key, "grid", "verify.solution"})) check_depth(config, side, key, problems);
     if (problems.sound({key, "grid"})) check_temperatures(config, side, problems);
   }
-  if (!problems.sound({"boundaries", "grid", "material", "materials", "regions", "contacts", "problem",
-                       "verify.solution"}))
-    return;
+  if (!body_is_sound(problems) || !problems.sound({"problem"})) return;
   check_coefficients_of_steady(config, problems);
   const ExactSolution solution = config.verify.solution;
   if (solution != ExactSolution::none && solution != ExactSolution::formula &&

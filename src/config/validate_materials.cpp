@@ -250,9 +250,7 @@ void check_materials(const Config& config, const RegistryNames& registry, Proble
   config.materials.empty() ? check_absent_materials(config, problems)
                            : check_several_materials(config, problems);
   check_classes(config, problems);
-  if (problems.sound({"grid", "material", "materials", "regions", "contacts"}) &&
-      has_several_materials(config))
-    check_limits(config, registry, problems);
+  if (body_is_sound(problems) && has_several_materials(config)) check_limits(config, registry, problems);
 }
 
 }  // namespace isotherm

@@ -187,6 +187,16 @@ TEST(ConfigCrossChecks, Steady) {
   EXPECT_EQ(parse(steady("  weight: 1\n" + boundary)).warnings,
             std::vector<std::string>{"deck.yaml:10:11: problem.weight: with 1 a checkerboard error never "
                                      "decays; 0.99 costs 1 % more sweeps"});
+  // Whether a patch makes coarse grids of one material impossible is asked of a sound grid and laws.
+  const std::string patch =
+      "boundaries: {z_max: {kind: temperature, value: 300, where: {from: [0, 0], to: [0.5, 0.5]}}}\n";
+  expect_good(steady(patch));
+  expect_problem(replaced(steady(patch), "lengths", "length"), "3:3: grid.length: unknown key");
+  expect_problem(replaced(steady(patch), "[8, 9, 10]", "[8, 9]"), "2:10: grid.cells: has 2 entries");
+  std::string deep = "x";
+  for (int i = 0; i < 189; ++i) deep = "x+(" + deep + ")";
+  expect_problem(replaced(steady(patch), "300, where", deep + ", where"),
+                 "10:14: boundaries.z_max: its formulas");
   // A convection boundary with coefficient 0 does not fix the temperature.
   EXPECT_EQ(
       problems(replaced(steady("boundaries: {z_max: {kind: convection, ambient: 300, coefficient: 0}}\n"),
