@@ -21,12 +21,12 @@ namespace isotherm {
 // clang-format off
 #define ISOTHERM_UNARY_STEPS(STEP) \
   STEP(negative, -a) \
-  STEP(logical_not, of_bool(a == 0)) \
+  STEP(logical_not, nan_or(a, a, of_bool(a == 0))) \
   STEP(square, a * a) \
   STEP(sqrt, ::sqrt(a)) \
   STEP(cbrt, math::cbrt(a)) \
   STEP(abs, ::fabs(a)) \
-  STEP(sign, of_bool(a > 0) - of_bool(a < 0)) \
+  STEP(sign, nan_or(a, a, of_bool(a > 0) - of_bool(a < 0))) \
   STEP(floor, ::floor(a)) \
   STEP(ceil, ::ceil(a)) \
   STEP(round, ::round(a)) \
@@ -60,10 +60,10 @@ namespace isotherm {
   STEP(greater_equal, of_bool(a >= b)) \
   STEP(equal, of_bool(a == b)) \
   STEP(not_equal, of_bool(a != b)) \
-  STEP(logical_and, of_bool(a != 0 && b != 0)) \
-  STEP(logical_or, of_bool(a != 0 || b != 0)) \
-  STEP(min, b < a ? b : a) \
-  STEP(max, a < b ? b : a) \
+  STEP(logical_and, nan_or(a, b, of_bool(a != 0 && b != 0))) \
+  STEP(logical_or, nan_or(a, b, of_bool(a != 0 || b != 0))) \
+  STEP(min, nan_or(a, b, b < a ? b : a)) \
+  STEP(max, nan_or(a, b, a < b ? b : a)) \
   STEP(atan2, math::atan2(a, b))
 #define ISOTHERM_STEP_NAME(name, result) name,
 

@@ -12,6 +12,10 @@
 namespace isotherm {
 
 ISOTHERM_HOST_DEVICE double of_bool(bool holds) { return holds ? 1.0 : 0.0; }
+// NaN where an operand is NaN: comparisons alone would hide it from the checks of the values.
+ISOTHERM_HOST_DEVICE double nan_or(double a, double b, double result) {
+  return a != a || b != b ? a + b : result;
+}
 
 // Steps that hold the knots of a table: time, value, time, value...
 ISOTHERM_HOST_DEVICE Index steps_of_knots(const FormulaStep& table) {

@@ -62,8 +62,10 @@ template <class Part, class Sign>
 struct chain : seq<Part, star<if_must<seq<spaces, Sign>, Part>>> {};
 struct product : chain<operand, product_sign> {};
 struct sum : chain<product, sum_sign> {};
-struct single : not_at<comparison_sign> {};  // a < b < c would compare 0 or 1 with c
-struct comparison : seq<sum, opt<if_must<seq<spaces, comparison_sign>, sum, spaces, single>>> {};
+struct single : not_at<comparison_sign> {};   // a < b < c would compare 0 or 1 with c
+struct outside : not_at<comparison_sign> {};  // not a < b would compare 0 or 1 with b
+struct comparison : sor<if_must<at<spaces, not_sign>, sum, spaces, outside>,
+                        seq<sum, opt<if_must<seq<spaces, comparison_sign>, sum, spaces, single>>>> {};
 struct conjunction : chain<comparison, and_sign> {};
 struct disjunction : chain<conjunction, or_sign> {};
 struct colon : seq<spaces, one<':'>> {};
@@ -87,6 +89,8 @@ template <>
 inline constexpr const char* problem<colon> = "missing ':'";
 template <>
 inline constexpr const char* problem<single> = "second comparison (write 0.02 < x and x < 0.05)";
+template <>
+inline constexpr const char* problem<outside> = "comparison after not (write not (x < 0.2))";
 struct problems {
   template <class Rule>
   static constexpr const char* message = problem<Rule>;
@@ -220,7 +224,11 @@ class Compiler {
       return {"'T' is no variable (what depends on the temperature is not available in this version)",
               name.begin().byte};
     std::vector<std::string_view> known;
-    for (const auto& [word, op] : functions) known.push_back(word);
+    for (const auto& [word, op] : functions) {
+      if (word == name.string_view())
+        return {fmt::format("'{0}' is a function (write {0}(...))", word), name.begin().byte};
+      known.push_back(word);
+    }
     for (const auto& [word, value] : constants) known.push_back(word);
     for (const char& letter : allowed_) known.emplace_back(&letter, 1);
     const std::string_view meant = nearest_word(name.string_view(), known);
