@@ -35,7 +35,8 @@ Int3 most_parts_of(Int3 cells, std::array<bool, 3> periodic, int ghosts) {
 
 // The end of an error message, after "use".
 std::string halo_advice(Index widest) {
-  return fmt::format("a halo of at most {} (solver.halo_width)", counted(widest, "cell"));
+  return fmt::format("a halo of at most {} (solver.halo_width, and solver.time_block if given)",
+                     counted(widest, "cell"));
 }
 
 // `widest`: the widest halo that would work; 1 is named where none would.

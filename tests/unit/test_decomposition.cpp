@@ -188,7 +188,7 @@ TEST(DecompositionErrors, BlocksThinnerThanTheHalo) {
   expect_start(error_of({8, 5, 8}, {1, 4, 1}, {}, 2),
                "subdomains along y are thinner than the halo (5 cells over 4 ranks leave 1 cell per "
                "subdomain, the halo is 2 cells wide); use at most 2 ranks along y, at least 8 cells along y, "
-               "or a halo of at most 1 cell");
+               "or a halo of at most 1 cell (solver.halo_width, and solver.time_block if given)");
   // A periodic axis of one part is its own neighbour, so the message must not suggest fewer ranks.
   const std::string alone =
       "subdomains along z are thinner than the halo (3 cells over 1 rank leave 3 cells per subdomain, the "
