@@ -278,10 +278,9 @@ Keys describe_boundaries(Config& config) {
 Keys describe_region(RegionValue& region_value, bool is_source) {
   const Range values = is_source ? Range{-1e18, 1e18, "W/m^3"} : kelvins;
   const std::vector<std::string_view> round{"sphere", "cylinder"};
-  std::vector<std::string_view> with_value{"constant", "box", "sphere", "cylinder", "gaussian"},
-      with_centre{"sphere", "cylinder", "gaussian"};
-  if (is_source)
-    for (auto* shapes : {&with_value, &with_centre}) shapes->push_back("double_ellipsoid");
+  const std::vector<std::string_view> with_value{"constant", "box", "sphere", "cylinder", "gaussian"};
+  std::vector<std::string_view> with_centre{"sphere", "cylinder", "gaussian"};
+  if (is_source) with_centre.push_back("double_ellipsoid");
   const auto place = [&](std::string_view name, Vector3* fixed, std::array<Expression, 3>* in_time,
                          std::string_view doc, std::string_view doc_in_time,
                          const std::vector<std::string_view>& shapes, std::string_view example) {
@@ -330,9 +329,11 @@ Keys describe_region(RegionValue& region_value, bool is_source) {
 }
 Keys describe_source(RegionValue& region_value) {
   Keys keys = describe_region(region_value, true);
+  When with_power = keys[2].when;
+  with_power.words.push_back("double_ellipsoid");  // has no one value
   keys.insert(keys.begin() + 3, {"power", &region_value.power,
       "Heat of the whole shape, instead of value: a number, a table or a formula of t; of a box also a floor plan.",
-      {.range = {-1e18, 1e18, "W"}, .partner = "value", .when = keys[2].when, .example = "16", .variables = "t"}});
+      {.range = {-1e18, 1e18, "W"}, .partner = "value", .when = with_power, .example = "16", .variables = "t"}});
   const When only{"shape", {"double_ellipsoid"}};
   const auto length = [&](std::string_view name, double* target, std::string_view doc) {
     keys.push_back({name, target, doc, {.range = extents, .is_required = true, .when = only, .example = "0.01"}});
@@ -744,9 +745,11 @@ std::string wanted_text(const Key& key) {
                  },
                  [](const std::string*) { return std::string("text"); },
                  [](const std::vector<std::string>*) { return std::string("a list of words"); },
-                 [&](const auto*) {  // a formula
+                 [&]<class T>(const T*) {  // a formula, or three
                    const bool table = key.variables.find('t') != key.variables.npos;
-                   return fmt::format("{}{} or a formula of {}", wanted_number(key, "a number"),
+                   constexpr bool is_place = std::is_same_v<T, std::array<Expression, 3>>;
+                   return fmt::format("{}{} or a formula of {}",
+                                      wanted_number(key, is_place ? "[x, y, z], each a number" : "a number"),
                                       table ? ", a table" : "", fmt::join(key.variables, ", "));
                  }},
       key.target);

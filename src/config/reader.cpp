@@ -226,11 +226,12 @@ class ValueReader {
     const bool is_formula = node_.text.find_first_of("+*/^(") != node_.text.npos;
     const std::string_view why = is_formula ? why_one_number() : std::string_view();
     if (node_.quoted) return reject("'{}' in quotes is text, not a number{}", printable(node_.text), why);
-    const ParsedNumber number = parse_number(node_.text);
+    const auto* const numbers = std::get_if<Numbers>(&key_.target);
+    const bool is_whole = numbers && numbers->are_whole;
+    const ParsedNumber number = parse_number(node_.text, is_whole);
     if (!number.is_number) return reject("'{}' is not a number{}", printable(node_.text), why);
     if (!number.problem.empty()) return reject_number(number);
-    const auto* const numbers = std::get_if<Numbers>(&key_.target);
-    if (numbers && numbers->are_whole && number.value != std::floor(number.value))
+    if (is_whole && number.value != std::floor(number.value))
       return reject("'{}' is not a whole number", printable(node_.text));
     target = number.value;
     return is_in_range(number.value);
@@ -246,6 +247,7 @@ class ValueReader {
       return reject("has {} entries, not {}", node_.items.size(), wanted.substr(0, wanted.find(' ')));
     Key entry_key = key_;
     if (auto* numbers = std::get_if<Numbers>(&entry_key.target)) numbers->count = 1;  // for messages
+    if constexpr (std::is_same_v<Values, std::array<Expression, 3>>) entry_key.target = target.data();
     entry_key.absent_word = {};
     if constexpr (requires { target.resize(0); }) target.resize(node_.items.size());
     bool good = true;
@@ -373,13 +375,14 @@ class Reader {
       return section->is_optional ? void() : read_map({}, section->keys, key_path, {});
     if (!applies(key, keys) || !problems_.sound({key_path})) return;
     const Place place = problems_.place_of(path);
-    if (key.is_required && !key.may_be_null)
+    const Key* const partner = find_key(keys, key.partner);
+    if ((key.is_required && !key.may_be_null) || (partner && !applies(*partner, keys)))
       problems_.add(place, key_path, "is missing; add {}: {}", key.name, key.example);
     // If two partners are missing, one problem is added, for the first in alphabetical order.
-    if (key.name < key.partner && !node.find_key(key.partner) &&
-        problems_.sound({path_to(path, key.partner)}))
+    else if (key.name < key.partner && !node.find_key(key.partner) &&
+             problems_.sound({path_to(path, key.partner)}))
       problems_.add(place, key_path, "is missing, and so is {1}; add {0}: {2} or {1}: {3}", key.name,
-                    key.partner, key.example, find_key(keys, key.partner)->example);
+                    key.partner, key.example, partner->example);
   }
 
   void read(const YamlNode& node, const Key& key, const std::string& path) {

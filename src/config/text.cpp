@@ -31,7 +31,7 @@ std::optional<double> finite(std::string_view text) {
 }
 
 // Explains why `word`, which is `text` in lower case and without sign, is no number if it was meant as one.
-ParsedNumber explain(const std::string& text, std::string_view sign, const std::string& word) {
+ParsedNumber explain(const std::string& text, std::string_view sign, const std::string& word, bool whole) {
   const auto problem = [&](const std::string& what, const std::string& advice = "") {
     return ParsedNumber{.is_number = true, .problem = text + what, .advice = advice};
   };
@@ -44,6 +44,16 @@ ParsedNumber explain(const std::string& text, std::string_view sign, const std::
   std::ranges::replace(others[0], 'd', 'e');
   std::ranges::replace(others[1], ',', '.');
   std::erase(others[2], '_');
+  static const std::regex thousands(R"([1-9]\d{0,2}(,\d{3})+)");
+  if (std::regex_match(word, thousands)) {
+    std::string digits = word;
+    std::erase(digits, ',');
+    const bool one_reading = whole || !finite(others[1]);
+    return problem(
+        " is not a number",
+        fmt::format("write {}{}{}", sign, digits,
+                    one_reading ? "" : fmt::format(", or {}{} if the comma is decimal", sign, others[1])));
+  }
   for (const std::string& better : others)
     if (better != word && finite(better))
       return problem(" is not a number", fmt::format("write {}{}", sign, better));
@@ -83,7 +93,7 @@ std::string printable(std::string_view text, std::size_t longest) {
   return result;
 }
 
-ParsedNumber parse_number(std::string_view text) {
+ParsedNumber parse_number(std::string_view text, bool whole) {
   const std::string quoted = fmt::format("'{}'", printable(text));
   const std::string_view sign = text.starts_with('-') ? "-" : "";
   const std::string_view body = text.substr(text.starts_with('-') || text.starts_with('+') ? 1 : 0);
@@ -96,7 +106,7 @@ ParsedNumber parse_number(std::string_view text) {
   double value = 0;
   const char* const end = body.data() + body.size();
   const auto result = std::from_chars(body.data(), end, value);
-  if (!starts_number(body) || result.ptr != end) return explain(quoted, sign, lower(body));
+  if (!starts_number(body) || result.ptr != end) return explain(quoted, sign, lower(body), whole);
   if (result.ec == std::errc::result_out_of_range)
     return {.is_number = true, .problem = quoted + " does not fit a 64-bit float"};
   return {.value = sign.empty() ? value : -value, .is_number = true};

@@ -412,8 +412,6 @@ void check_region(const Config& config, const std::vector<RegionValue>& entries,
       problems.add(entry + ".shape",
                    "a {} cannot change in time; use gaussian, double_ellipsoid, box or formula",
                    word(region_value.shape));
-    if (region_value.shape == Shape::double_ellipsoid && region_value.value)
-      problems.add(entry + ".value", "a double_ellipsoid has no one value; write power");
     if (region_value.varies() && region_value.mode == RegionMode::set)
       problems.add(entry + ".mode", "set does not apply to what changes in time, which adds; remove it");
     if (region_value.uses_time() && problems.sound({"problem.kind"}) && !is_transient(config))
@@ -569,9 +567,12 @@ void check_error_is_known(const Config& config, const std::string& what, Problem
 
 void check_kernel_can(const Config& config, const RegistryNames& registry, bool RegistryNames::Kernel::*can,
                       const std::string& what, Problems& problems) {
-  std::vector<std::string_view> able;
+  const bool several = has_several_materials(config);
+  const bool varying = several ? coefficients_use_time(config) : has_varying_coefficients(config);
+  std::vector<std::string_view> able;  // to do all that the deck needs, not this alone
   for (const RegistryNames::Kernel& kernel : registry.kernels)
-    if (kernel.*can && kernel.available) able.push_back(kernel.name);
+    if (kernel.available && (kernel.sweeps_materials || !several) && (kernel.takes_varying_a || !varying))
+      able.push_back(kernel.name);
   const auto named = std::ranges::find(registry.kernels, config.solver.kernel, &RegistryNames::Kernel::name);
   if (named != registry.kernels.end() && !(*named.*can))
     problems.add("solver.kernel", "'{}' does not {}; use auto or one of {}", config.solver.kernel, what,

@@ -171,7 +171,7 @@ void check_boundaries(const Config& config, const RegistryNames& registry, Probl
                  "{} is not a solution for lists of laws, patches and coefficients that vary; use formula",
                  word(solution));
   if (!has_varying_coefficients(config)) return;
-  const std::string varying = "boundaries whose coefficients vary over a face";
+  const std::string varying = "boundaries whose coefficients vary over a face or in time";
   check_error_is_known(config, varying, problems);
   if (coefficients_use_time(config) || !has_several_materials(config))
     check_kernel_can(config, registry, &RegistryNames::Kernel::takes_varying_a, "take " + varying, problems);

@@ -71,6 +71,8 @@ TEST(ConfigReader, ChecksNumbersAndWords) {
                  "2:14: grid.cells.1: 0 is out of range; write a whole number from 1 to 1e12\n"
                  "deck.yaml:2:17: grid.cells.2: '8.5' is not a whole number; write a whole number");
   expect_problem(with_cells("1e300"), at + "1e300 is out of range; write a whole number");
+  expect_problem(replaced(base, "steps: 10", "steps: 1,000"),
+                 "9:10: problem.steps: '1,000' is not a number; write 1000");
   expect_problem(replaced(base, "diffusivity: 1", "diffusivity: 0"),
                  "5:16: material.diffusivity: 0 is out of range; write a number from 1e-12");
   expect_wrong_outputs({{"history: yes", "19: output.history: unknown value 'yes'"}});
@@ -526,7 +528,14 @@ TEST(ConfigKernel, IsNamedWhereItCannot) {
   const std::string law =
       replaced(base, "diffusivity: 1", "conductivity: 1\n  density: 1\n  heat_capacity: 1");
   expect(law + "boundaries: {x_min: {kind: convection, coefficient: 25 + y, ambient: 300}}\n",
-         "take boundaries whose coefficients vary over a face; ");
+         "take boundaries whose coefficients vary over a face or in time; ");
+  registry.kernels[2].sweeps_materials = false;  // no remedy where the deck needs both
+  const std::string both =
+      body + "boundaries: {x_min: {kind: convection, coefficient: 25 + t, ambient: 300}}\n";
+  const std::string error =
+      deck_error([&] { parse_deck(both, "deck.yaml", {"solver.kernel=openmp"}, registry); });
+  expect_says(error, "in time; use auto or one of reference");
+  EXPECT_EQ(error.find("naive"), error.npos) << error;
 }
 
 // Calls `visit` for every key of the table, with its path.
@@ -690,10 +699,15 @@ TEST(ConfigTable, WhatIsWrongIsNamed) {
   expect_says(
       problems(with_boundary("{kind: temperature, value: {table: [[0, 300], [5, -20], [9, -1]]}}")).first,
       ": -20 K is below absolute zero");
-  expect_says(problems(base + "sources: [{shape: double_ellipsoid, value: 1, centre: [0, 0, 0], front: 1, "
-                              "rear: 1, half_width: 1, depth: 1}]\n")
-                  .first,
-              "write power");
+  const std::string of_sources =
+      problems(base +
+               "sources: [{shape: double_ellipsoid, value: 1, centre: 0.02, front: 1, rear: 1, "
+               "half_width: 1, depth: 1}, {shape: sphere, value: 1, radius: 1, centre: [0, 0, 2e12]}]\n")
+          .first;
+  expect_says(of_sources, "sources.0.power: is missing; add power: 16\n");
+  expect_says(of_sources, "sources.0.value: does not apply to shape double_ellipsoid");
+  expect_says(of_sources, "three are wanted; write [x, y, z], each a number from");
+  expect_says(of_sources, "2e12 is out of range; write a number from");
 }
 
 }  // namespace

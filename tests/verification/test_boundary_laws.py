@@ -242,7 +242,7 @@ CONVECTION = {"kind": "convection", "coefficient": 25, "ambient": 300}
     ([CONVECTION, {"kind": "convection", "coefficient": "x - 0.0025", "ambient": 300}], ".1.coefficient: -0.002 W/(m^2 K) at cell (0, 0, 7)"),
     ([CONVECTION, {"kind": "convection", "coefficient": 9, "ambient": "300 - 1e5*x"}], ".1.ambient: -50 K at cell (3, 0, 7)"),
     ([CONVECTION, {"kind": "flux", "value": "1/(x - x)", "where": PATCH}], ".1.value: 1/(x - x) is not finite at cell (0, 1, 7)"),
-    ({**CONVECTION, "coefficient": "25 + x"}, "solver.kernel: 'temporal_openmp' does not take boundaries whose coefficients vary over a face; "),
+    ({**CONVECTION, "coefficient": "25 + x"}, "solver.kernel: 'temporal_openmp' does not take boundaries whose coefficients vary over a face or in time; "),
 ])
 def test_errors_name_the_entry(tmp_path, laws, expected):
     kernel = expected.startswith("solver.kernel")
