@@ -41,6 +41,12 @@ Json object_of(const Json& properties) {
   return {{"type", "object"}, {"additionalProperties", false}, {"properties", properties}};
 }
 Json any_of(const Json& one, const Json& other) { return {{"anyOf", Json::array({one, other})}}; }
+void allow_null(Json& schema) {
+  if (schema.contains("anyOf"))
+    schema["anyOf"].push_back({{"type", "null"}});
+  else
+    schema["type"] = Json::array({schema["type"], "null"});
+}
 Json required(std::string_view key) { return {{"required", Json::array({key})}}; }
 Json one_of(const Key& key) {  // it or its partner
   return Json::array({required(key.name), required(key.partner)});
@@ -153,7 +159,10 @@ Json object(const Keys& keys, bool demands) {
   Json schema = object_of(Json::object());
   Json needed = Json::array();
   for (const Key& key : keys) {
-    schema["properties"][std::string(key.name)] = schema_of(key, demands);
+    Json& property = schema["properties"][std::string(key.name)] = schema_of(key, demands);
+    const bool is_empty_when_null =
+        std::holds_alternative<Section>(key.target) || std::holds_alternative<MapList>(key.target);
+    if (is_empty_when_null && !is_needed(key, keys)) allow_null(property);
     if (!demands || !key.when.key.empty()) continue;
     if (!key.is_one_of_two() && is_needed(key, keys)) needed.push_back(key.name);
     if (key.name < key.partner) schema["oneOf"] = one_of(key);
