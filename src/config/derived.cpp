@@ -248,9 +248,9 @@ void visit_values_of_time(const Config& config, const Visit& visit) {
   }
 }
 
-// A line, or none: the first interval of an output by which the long steps of dt: auto become much shorter
-// than accuracy and the number of outputs require.
-void warn_of_short_steps(const Config& config, std::vector<std::string>& warnings) {
+// Warns of the first interval of an output by which the long steps of dt: auto become much shorter than
+// accuracy and the number of outputs require.
+void warn_of_short_steps(const Config& config, Problems& problems) {
   constexpr double much = 4;
   if (!takes_long_steps(config) || config.problem.dt || !config.problem.end_time) return;
   const double end = *config.problem.end_time, longest = longest_step(config);
@@ -264,11 +264,11 @@ void warn_of_short_steps(const Config& config, std::vector<std::string>& warning
   }
   const auto [dt, steps] = time_plan(config);
   if (found.empty() || much * dt >= needed) return;
-  warnings.push_back(fmt::format(
-      "{}: dt: auto takes {} steps of {:.4g} s, as steps end at end_time and at the times of all outputs; "
-      "write intervals that divide end_time and each other, or problem.dt: {:.4g}, with which outputs wait "
-      "for the end of a step",
-      config.at(found), steps, dt, longest));
+  problems.warn(found,
+                "dt: auto takes {} steps of {:.4g} s, as steps end at end_time and at the times of all "
+                "outputs; write intervals that divide end_time and each other, or problem.dt: {:.4g}, with "
+                "which outputs wait for the end of a step",
+                steps, dt, longest);
 }
 
 }  // namespace
@@ -293,21 +293,21 @@ static double least_effusivity(const Config& config) {
 }
 
 std::vector<std::string> time_warnings(const Config& config) {
-  std::vector<std::string> warnings;
-  if (config.problem.kind != ProblemKind::transient) return warnings;
+  if (config.problem.kind != ProblemKind::transient) return {};
+  Problems problems(config);
   const auto [dt, steps] = time_plan(config);
   const double end = dt * static_cast<double>(steps);
   const double least_dt = end / countable_steps;  // that a deck may have
   visit_values_of_time(config, [&, dt = dt](const std::string& key, const Expression& value) {
     const double shortest = value.shortest_change(end);
-    if (warnings.empty() && shortest < dt)
-      warnings.push_back(fmt::format(
-          "{}: a linear table changes within {:.4g} s, which steps of {:.4g} s may miss or count more than "
-          "once; use {}interpolation: step, at whose jumps steps end",
-          config.at(key), shortest, dt,
-          shortest < least_dt ? "" : fmt::format("a problem.dt of at most {:.4g}, or ", shortest)));
+    if (problems.warnings().empty() && shortest < dt)
+      problems.warn(key,
+                    "a linear table changes within {:.4g} s, which steps of {:.4g} s may miss or count more "
+                    "than once; use {}interpolation: step, at whose jumps steps end",
+                    shortest, dt,
+                    shortest < least_dt ? "" : fmt::format("a problem.dt of at most {:.4g}, or ", shortest));
   });
-  warn_of_short_steps(config, warnings);
+  warn_of_short_steps(config, problems);
   // Convection holds the temperature too if the depth that heat reaches within a step resists it more.
   const double strong = is_rkl(config) ? least_effusivity(config) / std::sqrt(dt) : 0;
   const auto moves = [&](const LawConfig& law) {
@@ -317,11 +317,10 @@ std::vector<std::string> time_warnings(const Config& config) {
   };
   for (int f = 0; f < face_count && is_rkl(config); ++f)
     if (any_law(config.boundaries[f], moves))
-      warnings.push_back(fmt::format(
-          "{}: rkl keeps this temperature at that of the middle of a step, so errors near this face fall "
-          "only as dt does, and the heat through it is rough; implicit is of second order here",
-          config.at(boundary_key(f))));
-  return warnings;
+      problems.warn(boundary_key(f),
+                    "rkl keeps this temperature at that of the middle of a step, so errors near this face fall "
+                    "only as dt does, and the heat through it is rough; implicit is of second order here");
+  return problems.warnings();
 }
 
 double euler_dt(const Config& config) {

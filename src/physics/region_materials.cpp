@@ -380,13 +380,12 @@ class IdleContacts {
       for (std::size_t x = 0; x < a.size(); ++x) touch(a[x], b[x]);
     });
   }
-  void warn(std::vector<std::string>& warnings) const {
+  void warn(Problems& problems) const {
     for (const Contact& each : sought_)
-      warnings.push_back(
-          fmt::format("{}: no face of cells is between {} and {}, so that changes nothing; remove it, or let "
-                      "them touch",
-                      config_.at(fmt::format("contacts.{}", each.entry)),
-                      config_.contacts[each.entry].between[0], config_.contacts[each.entry].between[1]));
+      problems.warn(
+          fmt::format("contacts.{}", each.entry),
+          "no face of cells is between {} and {}, so that changes nothing; remove it, or let them touch",
+          config_.contacts[each.entry].between[0], config_.contacts[each.entry].between[1]);
   }
 
  private:
@@ -450,14 +449,13 @@ class RegionChecks {
     return !parts_ && is_body_ && !config_.material.default_material.empty() &&
            std::ranges::count(sought_, true) == 0 && idle_contacts_.empty() && all_seen();
   }
-  void end(std::vector<std::string>& warnings) {
+  void end(Problems& problems) {
     std::vector<std::string> hidden;
     for (std::size_t i = 0; i < sought_.size(); ++i) {
       if (!sought_[i]) continue;
       const std::string& name = material_of_number(config_, i).name;
       if (mapped_[i])
-        warnings.push_back(fmt::format("{}: no cell is of {}; remove it, or check the numbers of the dataset",
-                                       config_.at("regions"), name));
+        problems.warn("regions", "no cell is of {}; remove it, or check the numbers of the dataset", name);
       else
         hidden.push_back(name);
     }
@@ -467,11 +465,10 @@ class RegionChecks {
                        fmt::join(hidden, " and "));
     for (std::size_t i = 0; i < shapes_.size(); ++i)
       if (!seen_[i])
-        warnings.push_back(
-            fmt::format("{}: no cell is of it, as later regions cover {}; change their order, or remove it",
-                        config_.at(shapes_[i].key),
-                        shapes_[i].map.empty() ? "it" : "its numbers, or the dataset has none of them"));
-    idle_contacts_.warn(warnings);
+        problems.warn(shapes_[i].key,
+                      "no cell is of it, as later regions cover {}; change their order, or remove it",
+                      shapes_[i].map.empty() ? "it" : "its numbers, or the dataset has none of them");
+    idle_contacts_.warn(problems);
     if (!is_body_)
       throw deck_error(config_, "regions",
                        "every cell is of a void, and none of the body; give one a material");
@@ -572,7 +569,7 @@ std::vector<std::uint8_t> void_cells(const Config& config, Box cells) {
 namespace {
 
 // Warns of laws of faces whose cells are all of voids.
-void warn_of_laws_in_voids(const Config& config, std::vector<std::string>& warnings) {
+void warn_of_laws_in_voids(const Config& config, Problems& problems) {
   struct Sought : PlacedLaw {
     bool has_cell = false;
   };
@@ -598,26 +595,23 @@ void warn_of_laws_in_voids(const Config& config, std::vector<std::string>& warni
     });
     for (const Sought& law : sought)
       if (law.has_cell)
-        warnings.push_back(fmt::format(
-            "{}: every cell that has it is of a void, so that changes nothing; remove it, or move "
-            "it to the body",
-            config.at(law.key)));
+        problems.warn(law.key,
+                      "every cell that has it is of a void, so that changes nothing; remove it, or move it "
+                      "to the body");
   }
 }
 
 }  // namespace
 
-std::vector<std::string> material_warnings(const Config& config) {
-  std::vector<std::string> warnings;
-  if (config.materials.empty()) return warnings;
+void warn_of_materials(const Config& config, Problems& problems) {
+  if (config.materials.empty()) return;
   const std::vector<MaterialShape> shapes = material_shapes(config);
   std::vector<bool> is_empty;
   for (const MaterialShape& shape : shapes) {
     is_empty.push_back(shape.place.shape != Shape::dataset && !CentreCover(config, shape.place).covers_any());
     if (is_empty.back())
-      warnings.push_back(
-          fmt::format("{}: holds no cell centre, so no cell is of it; use a finer grid or a larger shape",
-                      config.at(shape.key)));
+      problems.warn(shape.key,
+                    "holds no cell centre, so no cell is of it; use a finer grid or a larger shape");
   }
   RegionMaterials regions(config);
   RegionChecks survey(config, shapes, is_empty);
@@ -630,9 +624,8 @@ std::vector<std::string> material_warnings(const Config& config) {
       survey.add(y, z, row, regions);
     }
   }
-  survey.end(warnings);
-  warn_of_laws_in_voids(config, warnings);
-  return warnings;
+  survey.end(problems);
+  warn_of_laws_in_voids(config, problems);
 }
 
 }  // namespace isotherm

@@ -16,6 +16,8 @@
 
 namespace isotherm {
 
+class Problems;
+
 class RegionMaterials {
  public:
   // Opens the datasets of regions. Throws Error(file_missing) or Error(deck) where one does not fit.
@@ -73,10 +75,10 @@ void fill_voids(FieldView<T> field, const MaterialClasses& all, FieldView<const 
 // For each cell of a box (global indices), x fastest: 1 if it is of a void, else 0. Empty: there is no void.
 std::vector<std::uint8_t> void_cells(const Config& config, Box cells);
 
-// Lists regions, contacts and boundaries without effect: shapes that contain no cell centre or that later
+// Warns of regions, contacts and boundaries without effect: shapes that contain no cell centre or that later
 // ones cover, contacts that no face has, laws whose cells are all of voids. Throws Error(deck) if a cell has
 // no material, or if others cover every cell of a material; in a steady problem, if voids separate a part of
 // the body from the rest and nothing fixes its temperature.
-std::vector<std::string> material_warnings(const Config& config);
+void warn_of_materials(const Config& config, Problems& problems);
 
 }  // namespace isotherm

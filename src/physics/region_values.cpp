@@ -313,23 +313,23 @@ ShareInRun share_in_run(const Config& config, const RegionValue& source, bool ha
   return all > 0 ? ShareInRun{in_body / all, largest} : ShareInRun{};
 }
 
-// A warning where a source was written to replace an earlier one that always adds; else empty.
-std::string not_replaced_text(const Config& config, std::size_t number) {
+// Warns where a source was written to replace an earlier one that always adds.
+void warn_if_not_replaced(const Config& config, std::size_t number, Problems& problems) {
   const RegionValue& source = config.sources[number];
-  if (source.varies() || source.mode == RegionMode::add) return {};
+  if (source.varies() || source.mode == RegionMode::add) return;
   for (std::size_t i = 0; i < number; ++i)
     if (config.sources[i].varies() && can_overlap(config, config.sources[i], source))
-      return fmt::format(
-          "{}: does not replace sources.{}, which adds to all others; list the source before it, or give it "
+      return problems.warn(
+          fmt::format("sources.{}", number),
+          "does not replace sources.{}, which adds to all others; list the source before it, or give it "
           "mode: add",
-          config.at(fmt::format("sources.{}", number)), i);
-  return {};
+          i);
 }
 
 }  // namespace
 
 std::vector<std::string> shape_warnings(const Config& config) {
-  std::vector<std::string> warnings;
+  Problems problems(config);
   const bool has_voids = has_void(material_classes(config));
   for (std::size_t i = 0; i < config.sources.size(); ++i) {
     const RegionValue& source = config.sources[i];
@@ -338,17 +338,15 @@ std::vector<std::string> shape_warnings(const Config& config) {
     const double enough = has_tails ? 0.9995 : 1 - 1e-6;  // six digits say less than 100 %
     const char* const body = has_voids ? "body" : "domain";
     const std::string key = fmt::format("sources.{}", i);
-    if (std::string text = not_replaced_text(config, i); !text.empty()) warnings.push_back(std::move(text));
+    warn_if_not_replaced(config, i, problems);
     if (source.moves()) {  // it may enter and leave the domain, but not be out of it most of the time
       const auto [mean, largest] = share_in_run(config, source, has_voids);
       if (mean < 0.5)
-        warnings.push_back(
-            fmt::format("{}: in the mean over the run only {:.3g} % of its heat is inside the {}",
-                        config.at(key), 100 * mean, body));
+        problems.warn(key, "in the mean over the run only {:.3g} % of its heat is inside the {}", 100 * mean,
+                      body);
       else if (largest < enough)
-        warnings.push_back(
-            fmt::format("{}: at no time of the run is more than {:.6g} % of its heat inside the {}",
-                        config.at(key), 100 * largest, body));
+        problems.warn(key, "at no time of the run is more than {:.6g} % of its heat inside the {}",
+                      100 * largest, body);
       continue;
     }
     const double inside =
@@ -361,18 +359,16 @@ std::vector<std::string> shape_warnings(const Config& config) {
       throw deck_error(config, key,
                        "lies in a void, which takes no heat; move it into the body, or remove it");
     if (in_body < enough)
-      warnings.push_back(
-          fmt::format("{}: only {:.6g} % of its heat is inside the {}", config.at(key), 100 * in_body, body));
+      problems.warn(key, "only {:.6g} % of its heat is inside the {}", 100 * in_body, body);
   }
   for (std::size_t i = 0; i < config.initial.size(); ++i) {
     const RegionValue& shape = config.initial[i];
     if (is_solid(shape.shape) && !CentreCover(config, shape).covers_any())
-      warnings.push_back(
-          fmt::format("{}: holds no cell centre, so it changes nothing; use a finer grid or a larger shape",
-                      config.at(fmt::format("initial.{}", i))));
+      problems.warn(fmt::format("initial.{}", i),
+                    "holds no cell centre, so it changes nothing; use a finer grid or a larger shape");
   }
-  for (const std::string& warning : material_warnings(config)) warnings.push_back(warning);
-  return warnings;
+  warn_of_materials(config, problems);
+  return problems.warnings();
 }
 
 std::string replaced_heat_text(const Config& config, const HeatTotals& found) {
