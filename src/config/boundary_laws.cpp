@@ -71,7 +71,7 @@ std::vector<PlacedLaw> laws_of(const Config& config, Face f) {
     all.push_back({law, key, share});
     all.push_back({law.rest, key + ".else", 1.0 - share});
   };
-  const std::string key = boundary_key(static_cast<int>(f));
+  const std::string key = boundary_key(f);
   if (of_face.laws.empty()) add(key, of_face);
   for (std::size_t i = 0; i < of_face.laws.size(); ++i) add(fmt::format("{}.{}", key, i), of_face.laws[i]);
   return all;
@@ -129,18 +129,16 @@ bool has_varying_coefficient(const Config& config, Face f) {
 }
 
 bool has_varying_coefficients(const Config& config) {
-  for (int f = 0; f < face_count; ++f)
-    if (has_varying_coefficient(config, static_cast<Face>(f))) return true;
-  return false;
+  return std::ranges::any_of(all_faces, [&](Face f) { return has_varying_coefficient(config, f); });
 }
 
 static bool has_patch(const BoundaryConfig& boundary) {
   return boundary.where.is_given() || std::ranges::any_of(boundary.laws, has_patch);
 }
 bool coefficients_jump(const Config& config) {
-  for (int f = 0; f < face_count; ++f)
-    if (has_patch(config.boundaries[f]) && has_varying_coefficient(config, static_cast<Face>(f))) return true;
-  return false;
+  return std::ranges::any_of(all_faces, [&](Face f) {
+    return has_patch(boundary_of(config, f)) && has_varying_coefficient(config, f);
+  });
 }
 
 bool is_of_flux(const Config& config, Face f) {
@@ -151,19 +149,16 @@ bool is_of_flux(const Config& config, Face f) {
 }
 
 bool coefficients_use_time(const Config& config) {
-  const auto uses_time = [](const LawConfig& law) {
+  return any_law(config, [](const LawConfig& law) {
     return law.kind == BoundaryKind::convection && law.coefficient.uses('t');
-  };
-  return std::ranges::any_of(config.boundaries, [&](const auto& each) { return any_law(each, uses_time); });
+  });
 }
 
 bool boundaries_use_time(const Config& config) {
   const auto value_uses_time = [](const LawConfig& law) {
     return law.kind != BoundaryKind::periodic && law.value.uses('t');
   };
-  return coefficients_use_time(config) || std::ranges::any_of(config.boundaries, [&](const auto& each) {
-           return any_law(each, value_uses_time);
-         });
+  return coefficients_use_time(config) || any_law(config, value_uses_time);
 }
 
 // boundary_law() of a face that is not plain.

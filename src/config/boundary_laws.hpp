@@ -14,6 +14,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,10 +30,14 @@ constexpr std::array<int, 2> face_axes(Face f) {
   return {normal == 0 ? 1 : 0, normal == 2 ? 1 : 2};
 }
 
+inline constexpr std::array all_faces{Face::x_min, Face::x_max, Face::y_min,
+                                      Face::y_max, Face::z_min, Face::z_max};
 inline const BoundaryConfig& boundary_of(const Config& config, Face f) {
   return config.boundaries[static_cast<int>(f)];
 }
-inline std::string boundary_key(int face) { return fmt::format("boundaries.{}", face_names[face]); }
+inline std::string boundary_key(Face f) {
+  return fmt::format("boundaries.{}", face_names[static_cast<int>(f)]);
+}
 
 // Calls visit(key, law) for each law of a face, whose own key is `key`.
 template <class Boundary, class Visit>
@@ -44,13 +50,17 @@ void visit_laws(Boundary& boundary, const std::string& key, const Visit& visit) 
 // The same for all six faces.
 template <class Config, class Visit>
 void visit_all_laws(Config& config, const Visit& visit) {
-  for (int f = 0; f < face_count; ++f) visit_laws(config.boundaries[f], boundary_key(f), visit);
+  for (const Face f : all_faces) visit_laws(config.boundaries[static_cast<int>(f)], boundary_key(f), visit);
 }
 template <class Question>
 bool any_law(const BoundaryConfig& boundary, const Question& is_so) {
   bool found = false;
   visit_laws(boundary, "", [&](const auto&, const LawConfig& law) { found = found || is_so(law); });
   return found;
+}
+template <class Question>
+bool any_law(const Config& config, const Question& is_so) {  // of any face
+  return std::ranges::any_of(config.boundaries, [&](const auto& each) { return any_law(each, is_so); });
 }
 
 bool holds_temperature(const BoundaryConfig& boundary);  // on some part of the face

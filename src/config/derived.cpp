@@ -93,7 +93,7 @@ bool mean_is_free(const Config& config) {
            (law.kind == BoundaryKind::convection && !law.coefficient.is_zero());
   };
   return config.problem.kind == ProblemKind::steady && !config.problem.implicit_dt && !has_void_law(config) &&
-         std::ranges::none_of(config.boundaries, [&](auto& each) { return any_law(each, fixes_it); });
+         !any_law(config, fixes_it);
 }
 
 int ghost_layers(const Config& config) { return config.solver.halo_width.value_or(config.solver.ghosts); }
@@ -315,8 +315,8 @@ std::vector<std::string> time_warnings(const Config& config) {
            (law.kind == BoundaryKind::temperature || !law.coefficient.is_constant() ||
             law.coefficient(0, 0, 0, 0) > strong);
   };
-  for (int f = 0; f < face_count && is_rkl(config); ++f)
-    if (any_law(config.boundaries[f], moves))
+  for (const Face f : all_faces)
+    if (is_rkl(config) && any_law(boundary_of(config, f), moves))
       problems.warn(boundary_key(f),
                     "rkl keeps this temperature at that of the middle of a step, so errors near this face fall "
                     "only as dt does, and the heat through it is rough; implicit is of second order here");

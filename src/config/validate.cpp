@@ -25,8 +25,8 @@ bool is_transient(const Config& config) { return config.problem.kind == ProblemK
 
 std::vector<std::pair<std::string, Expression>> given_temperatures(const Config& config) {
   std::vector<std::pair<std::string, Expression>> all;
-  for (int f = 0; f < face_count; ++f)
-    for (const PlacedLaw& law : laws_of(config, static_cast<Face>(f)))
+  for (const Face f : all_faces)
+    for (const PlacedLaw& law : laws_of(config, f))
       if (law.has_temperature()) all.emplace_back(law.value_key(), law.value);
   for (std::size_t i = 0; i < config.initial.size(); ++i) {
     const RegionValue& entry = config.initial[i];
@@ -343,14 +343,14 @@ void check_zones(const Config& config, Problems& problems) {
 }
 
 void check_periodic_pairs(const Config& config, Problems& problems) {
-  for (int f = 0; f < face_count; ++f) {
-    const int other = static_cast<int>(opposite(static_cast<Face>(f)));
+  for (const Face f : all_faces) {
+    const Face other = opposite(f);
     if (!problems.sound({boundary_key(f) + ".kind", boundary_key(other) + ".kind"})) continue;
-    if (config.boundaries[f].kind == BoundaryKind::periodic &&
-        config.boundaries[other].kind != BoundaryKind::periodic)
+    if (boundary_of(config, f).kind == BoundaryKind::periodic &&
+        boundary_of(config, other).kind != BoundaryKind::periodic)
       problems.add(boundary_key(f),
                    "is periodic but {} is not (each is the other's neighbour); make both periodic or none",
-                   face_names[other]);
+                   face_names[static_cast<int>(other)]);
   }
 }
 

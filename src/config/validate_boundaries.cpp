@@ -124,8 +124,7 @@ void check_depth(const Config& config, Face f, const std::string& key, Problems&
 void check_coefficients_of_steady(const Config& config, Problems& problems) {
   if (config.problem.kind != ProblemKind::steady || mean_is_free(config) || has_void_law(config)) return;
   const GridAxes axes(config);
-  for (int i = 0; i < face_count; ++i) {
-    const auto f = static_cast<Face>(i);
+  for (const Face f : all_faces) {
     if (holds_temperature(boundary_of(config, f))) return;
     const Expression coefficient = face_law(config, f).coefficient;
     const auto [p, q] = face_axes(f);
@@ -145,22 +144,21 @@ void check_coefficients_of_steady(const Config& config, Problems& problems) {
 }  // namespace
 
 void check_boundaries(const Config& config, const RegistryNames& registry, Problems& problems) {
-  for (int f = 0; f < face_count; ++f) {
-    const BoundaryConfig& boundary = config.boundaries[f];
+  for (const Face f : all_faces) {
+    const BoundaryConfig& boundary = boundary_of(config, f);
     const std::string key = boundary_key(f);
     if (!problems.sound({key})) continue;
-    const auto side = static_cast<Face>(f);
-    check_law(config, side, boundary, key, problems);
+    check_law(config, f, boundary, key, problems);
     for (std::size_t i = 0; i < boundary.laws.size(); ++i) {
       const std::string of_law = fmt::format("{}.{}", key, i);
-      check_law(config, side, boundary.laws[i], of_law, problems);
+      check_law(config, f, boundary.laws[i], of_law, problems);
       if (boundary.laws[i].kind == BoundaryKind::periodic)
         problems.add(of_law,
                      "periodic stands alone on a face, and here is a list of laws; use flux, convection, "
                      "insulated or temperature");
     }
-    if (problems.sound({key, "grid", "verify.solution"})) check_depth(config, side, key, problems);
-    if (problems.sound({key, "grid"})) check_temperatures(config, side, problems);
+    if (problems.sound({key, "grid", "verify.solution"})) check_depth(config, f, key, problems);
+    if (problems.sound({key, "grid"})) check_temperatures(config, f, problems);
   }
   if (!body_is_sound(problems) || !problems.sound({"problem"})) return;
   check_coefficients_of_steady(config, problems);

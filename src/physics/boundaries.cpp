@@ -103,8 +103,7 @@ void check_boundaries(const Config& config, std::span<const double> times) {
     return (law.value.uses('t') || law.coefficient.uses('t')) && !law.value.uses_place() &&
            !law.coefficient.uses_place();
   };
-  for (int i = 0; i < face_count; ++i) {
-    const auto face = static_cast<Face>(i);
+  for (const Face face : all_faces) {
     const FaceCells cells(config, face, {{0, 0, 0}, config.grid.cells}, 0);
     for (const PlacedLaw& law : laws_of(config, face)) {
       if (!is_of_time(law)) continue;
@@ -295,8 +294,8 @@ class BoundaryConditions<T>::FaceValues {
         for (const PlacedLaw& law : laws_of(config_, face_))
           throw_if_unsound<T>(config_, law, scale_, where, at, t);
         const Expression& sum = formulas_[0].formula;
-        throw not_finite(config_.at(boundary_key(static_cast<int>(face_))), sum.text(),
-                         sum(at[0], at[1], at[2], t), where, at, t);
+        throw not_finite(config_.at(boundary_key(face_)), sum.text(), sum(at[0], at[1], at[2], t), where, at,
+                         t);
       }
     throw Error(ExitCode::internal, "a boundary value changed while it was evaluated; please report it");
   }

@@ -232,15 +232,6 @@ void DatasetReader::check_shape(Int3 grid_cells) const {
                              reversed ? "store x as the last axis" : "resample it to the grid of the deck"));
 }
 
-std::vector<double> read_dataset_box(const std::string& file, const std::string& dataset, Int3 grid_cells,
-                                     Box box) {
-  const DatasetReader reader(file, dataset);
-  reader.check_shape(grid_cells);
-  std::vector<double> values(static_cast<std::size_t>(box.cells()));
-  reader.read(box, values.data());
-  return values;
-}
-
 void check_sizes_of_cells(const std::string& file, const Config& config) {
   constexpr double rounding = 1e-6;  // of a size
   const Hdf5File opened = open_file(file);

@@ -49,10 +49,6 @@ class DatasetReader {
   Int3 cells_;
 };
 
-// The cells of `box` of a dataset of the grid's shape, as double, x fastest. Throws as DatasetReader does.
-std::vector<double> read_dataset_box(const std::string& file, const std::string& dataset, Int3 grid_cells,
-                                     Box box);
-
 // Throws Error(deck) if a file that isotherm wrote, of the grid's shape, has cells of other sizes than the
 // grid.
 void check_sizes_of_cells(const std::string& file, const Config& config);

@@ -61,7 +61,7 @@ BoundaryKind end_of_mode(const Config& config, Face f) {
   const BoundaryConfig& boundary = boundary_of(config, f);
   if (is_insulated(boundary)) return BoundaryKind::insulated;
   if (boundary.kind == BoundaryKind::flux || boundary.kind == BoundaryKind::convection)
-    throw does_not_fit(config, boundary_key(static_cast<int>(f)) + " is a flux or convection boundary",
+    throw does_not_fit(config, boundary_key(f) + " is a flux or convection boundary",
                        "use temperature, insulated and periodic boundaries, or solution formula");
   return boundary.kind;
 }
@@ -93,8 +93,8 @@ AxisMode axis_mode(const Config& config, int axis) {
 // The temperature of all temperature boundaries; none if there is no such boundary.
 std::optional<double> common_boundary_temperature(const Config& config) {
   std::optional<double> common;
-  for (int f = 0; f < face_count; ++f) {
-    const BoundaryConfig& boundary = config.boundaries[f];
+  for (const Face f : all_faces) {
+    const BoundaryConfig& boundary = boundary_of(config, f);
     if (boundary.kind != BoundaryKind::temperature) continue;
     if (!boundary.value.is_constant())
       throw does_not_fit(config, boundary_key(f) + " is a formula",
@@ -121,8 +121,6 @@ SeparableMode separable_mode(const Config& config) {
 
 // T = offset + A phi(x, y, z) exp(-alpha K^2 t),  -laplace phi = K^2 phi
 ExactField decaying_mode(const Config& config) {
-  if (config.problem.kind != ProblemKind::transient)
-    throw does_not_fit(config, "the problem is steady, a mode decays in time", "use problem.kind transient");
   const SeparableMode mode = separable_mode(config);
   const double rate = diffusivity(config) * mode.wave_number_squared();  // 1/s
   return {[mode, rate](double x, double y, double z, double t) {
@@ -160,7 +158,7 @@ struct Axis {
 End end_of(const Config& config, Face f) {
   const BoundaryConfig& boundary = boundary_of(config, f);
   if (!boundary.value.is_constant())
-    throw does_not_fit(config, boundary_key(static_cast<int>(f)) + " is a formula",
+    throw does_not_fit(config, boundary_key(f) + " is a formula",
                        "give it a number, or use solution formula");
   const FaceLaw law = face_law(config, f);
   if (law.held) return {1, 0, law.temperature(0, 0, 0)};

@@ -246,11 +246,9 @@ class NeighbouringRows {
 class BodyParts {
  public:
   explicit BodyParts(const Config& config) : config_(config), rows_(config) {
-    for (std::size_t i = 0; i < face_count; ++i) {
-      const auto f = static_cast<Face>(i);
+    for (const Face f : all_faces)
       if (boundary_law(config, f).a < 1)  // of several laws the strongest
-        laws_[i] = face_law(config, f);
-    }
+        laws_[static_cast<int>(f)] = face_law(config, f);
   }
 
   // Adds the numbers of the materials of all cells of a row. Call it row by row, plane by plane.
@@ -575,8 +573,7 @@ void warn_of_laws_in_voids(const Config& config, Problems& problems) {
   };
   if (!has_void(material_classes(config))) return;
   const GridAxes axes(config);
-  for (int i = 0; i < face_count; ++i) {
-    const auto f = static_cast<Face>(i);
+  for (const Face f : all_faces) {
     std::vector<Sought> sought;
     for (const PlacedLaw& law : laws_of(config, f))
       if (law.kind != BoundaryKind::insulated && law.kind != BoundaryKind::periodic) sought.push_back({law});

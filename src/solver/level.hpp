@@ -174,7 +174,7 @@ class Level {
   }
   // Does the domain contain voids? Their cells are NaN in copies on the host.
   bool has_void() const { return materials_ && materials_->has_void(); }
-  bool is_void(Index x, Index y, Index z) const { return materials_->is_void(x, y, z); }  // in host memory
+  bool is_void(Index x, Index y, Index z) const { return has_void() && materials_->is_void(x, y, z); }
   const BodyCells& body() const { return body_; }
   // Exact sums and means over all ranks; collective. `weights`: by class, as in BodyCells.
   LongAccumulator sum(FieldView<const T> field, const double* weights) {
@@ -233,7 +233,6 @@ class Level {
   // `share` of its length, for all its sweeps. A field of sources is the same in all sweeps of a launch. A
   // probe keeps the values.
   void update_values(int sweeps, std::optional<double> share = {});
-  double values_time() const { return times_.front(); }  // s, of the last update
   // Returns to the values of times_of_values() before steps that are discarded.
   const std::vector<double>& times_of_values() const { return times_; }
   void return_to_values(const std::vector<double>& times) {

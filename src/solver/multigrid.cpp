@@ -399,7 +399,7 @@ class CorrectionBy : public Correction<T> {
     const Config& config = level_.config();
     if (level_.dt() == dt_ && !coefficients_use_time(config)) return;
     dt_ = level_.dt();
-    const double dt = dt_ * implicit_share(config), time = level_.values_time();
+    const double dt = dt_ * implicit_share(config), time = level_.times_of_values().front();
     change_.use_stage(dt, time);
     multigrid_.use_stage(dt, time);
     weigh();

@@ -70,8 +70,7 @@ bool loses_parts(const Config& config, Int3 few) {
 
 // Does a patch of a face contain no centre of the few cells? Its temperature would then have no effect.
 bool loses_patches(const Config& small) {
-  for (int i = 0; i < face_count; ++i) {
-    const auto f = static_cast<Face>(i);
+  for (const Face f : all_faces) {
     const auto is_lost = [&](const BoundaryConfig& law) {
       bool lost = false;
       for (int j = 0; j < 2 && law.where.is_given() && holds_temperature(law); ++j) {

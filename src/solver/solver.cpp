@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 
 #include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
@@ -266,8 +265,7 @@ Diagnostics Solver<T>::diagnose() {
 
 template <class T>
 TemperatureExtremes Solver<T>::extremes() {
-  std::function<bool(Index, Index, Index)> is_void;
-  if (level_.has_void()) is_void = [this](Index x, Index y, Index z) { return level_.is_void(x, y, z); };
+  const auto is_void = [this](Index x, Index y, Index z) { return level_.is_void(x, y, z); };
   return over_ranks(
       temperature_extremes<T>(host_field(), subdomain().lo, level_.config().grid.cells, is_void),
       level_.communicator());

@@ -50,7 +50,11 @@ class ReadDataset : public testing::Test {
 
   std::vector<double> read(const std::string& name, Box box = {{0, 0, 0}, cells}) {
     if (file_ >= 0) H5Fclose(std::exchange(file_, -1));
-    return read_dataset_box(path_, name, cells, box);
+    const DatasetReader reader(path_, name);
+    reader.check_shape(cells);
+    std::vector<double> values(static_cast<std::size_t>(box.cells()));
+    reader.read(box, values.data());
+    return values;
   }
   void expect_rejected(const std::string& name, const std::string& problem, ExitCode code = ExitCode::deck) {
     expect_start(refusal([&] { read(name); }, code), path_ + ":" + name + ": " + problem);
