@@ -224,9 +224,10 @@ double mean_a(const Config& config, Face f, double k) {
   return sum / static_cast<double>(width * rows);
 }
 
-void clear_values(std::array<BoundaryConfig, face_count>& boundaries) {
-  for (BoundaryConfig& boundary : boundaries)
-    visit_laws(boundary, "", [](const auto&, LawConfig& law) { law.value = 0.0; });
+void make_homogeneous(Config& config) {
+  visit_all_laws(config, [](const auto&, LawConfig& law) { law.value = 0.0; });
+  config.initial.clear();
+  config.sources.clear();
 }
 
 }  // namespace isotherm

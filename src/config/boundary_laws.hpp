@@ -107,7 +107,8 @@ bool boundaries_use_time(const Config& config);
 // which is 0 except for implicit steps.
 double mean_a(const Config& config, Face face, double conductivity);
 
-// Sets all temperatures and fluxes of the faces to 0, as the boundaries of a change of the field have them.
-void clear_values(std::array<BoundaryConfig, face_count>& boundaries);
+// Sets all temperatures and fluxes of the faces to 0 and removes initial state and sources, as in the problem
+// of a change of the field.
+void make_homogeneous(Config& config);
 
 }  // namespace isotherm

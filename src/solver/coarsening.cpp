@@ -35,13 +35,11 @@ Config coarser(const Config& fine) {
   }
   config.grid.lengths.reset();
   config.grid.spacing = coarse_spacing;
-  clear_values(config.boundaries);
+  make_homogeneous(config);
   for (int axis = 0; axis < 3; ++axis)  // a single cell that is its own neighbour is insulated
     if (config.grid.cells[axis] == 1 && periodic_axes(config)[axis])
       for (const bool max : {false, true})
         config.boundaries[static_cast<int>(face(axis, max))] = {BoundaryKind::insulated, 0.0, 0};
-  config.initial.clear();
-  config.sources.clear();
   config.solver.kernel = config.solver.tile = "auto";
   config.parallel.overlap = Overlap::off;
   return config;
@@ -123,8 +121,8 @@ AxisInterpolation interpolation_of(Index fine_cell, Index fine, Index coarse) {
   return {lower, static_cast<double>(from_first - lower * 2 * fine) / static_cast<double>(2 * fine)};
 }
 
-Box restricted_by(int rank, Int3 fine, const Decomposition& finer, const CoarseGrid& coarse) {
-  const Int3 n = coarse.config.grid.cells;
+Box restricted_by(int rank, const Decomposition& finer, const CoarseGrid& coarse) {
+  const Int3 fine = finer.cells(), n = coarse.config.grid.cells;
   if (!coarse.whole) return coarse.decomposition.subdomain(rank);
   const Box mine = finer.subdomain(finer.ranks() == 1 ? 0 : rank);
   Box cells;
@@ -141,7 +139,7 @@ TransferReach transfer_reach(const Decomposition& finer, const CoarseGrid& coars
   TransferReach reach{1, 1};
   const Int3 fine = finer.cells(), n = coarse.config.grid.cells;
   for (int rank = 0; rank < finer.ranks(); ++rank) {
-    const Box mine = finer.subdomain(rank), restricted = restricted_by(rank, fine, finer, coarse);
+    const Box mine = finer.subdomain(rank), restricted = restricted_by(rank, finer, coarse);
     const Box block = coarse.whole ? Box{{0, 0, 0}, n} : coarse.decomposition.subdomain(rank);
     for (int axis = 0; axis < 3 && !restricted.empty(); ++axis) {
       const CellOverlap<double> last = overlap_of(restricted.hi[axis] - 1, fine[axis], n[axis]);

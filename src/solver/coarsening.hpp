@@ -33,7 +33,7 @@ struct AxisInterpolation {  // the two coarse centres around a fine one
 AxisInterpolation interpolation_of(Index fine_cell, Index fine, Index coarse);
 
 // The coarse cells that a rank restricts to: of a whole grid, those whose first fine cell the rank owns.
-Box restricted_by(int rank, Int3 fine, const Decomposition& finer, const CoarseGrid& coarse);
+Box restricted_by(int rank, const Decomposition& finer, const CoarseGrid& coarse);
 // Ghost layers that restriction reads on the finer grid, and interpolation on the coarse one; over all ranks.
 struct TransferReach {
   Index fine, coarse;

@@ -45,7 +45,7 @@ struct CoarseLevel {
     const Int3 fine_lo = fine.subdomain().lo, lo = level.subdomain().lo;
     std::vector<Box> parts;
     for (int r = 0; r < finer.ranks(); ++r)
-      parts.push_back(restricted_by(r, n, finer, grid).shifted(Int3{0, 0, 0} - lo));
+      parts.push_back(restricted_by(r, finer, grid).shifted(Int3{0, 0, 0} - lo));
     restricted = parts[finer.ranks() == 1 ? 0 : static_cast<std::size_t>(rank)];
     if (grid.whole && fine.communicator().size() > 1)
       gathering.emplace(fine.communicator(), fine.device(), level.source_field(), parts);
@@ -457,9 +457,7 @@ Config config_of_change(const Config& config) {
   if (is_implicit(config)) problem.implicit_dt = implicit_share(config) * time_plan(config).dt;
   problem.kind = ProblemKind::steady;
   problem.method = MethodName::multigrid;
-  clear_values(change.boundaries);
-  change.initial.clear();
-  change.sources.clear();
+  make_homogeneous(change);
   return change;
 }
 

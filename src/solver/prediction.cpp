@@ -91,7 +91,7 @@ Config small_problem(const Config& config) {
   Config small = config;
   small.grid = with_few_cells(config.grid);
   small.grid.is_sample = true;
-  clear_values(small.boundaries);
+  make_homogeneous(small);
   for (NamedMaterial& material : small.materials)
     if (material.is_void()) material.ambient = 0;
   RegionValue constant;
