@@ -8,7 +8,6 @@
 
 #include "config/boundary_laws.hpp"
 #include "config/config.hpp"
-#include "config/grid_axes.hpp"
 #include "config/materials.hpp"
 #include "config/parts.hpp"
 #include "config/problems.hpp"

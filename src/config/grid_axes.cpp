@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "config/boundary_laws.hpp"
 #include "config/parts.hpp"
 
 namespace isotherm {

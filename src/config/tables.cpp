@@ -269,15 +269,17 @@ struct BlockSource {
   YamlNode source;
   std::string block;  // its name
 };
-// One source for each block with a power. `folder`: where a relative path starts.
-std::vector<BlockSource> laid_out(const YamlNode& source, const YamlNode& plan, const std::string& folder,
-                                  const std::function<void(const std::string&)>& warn) {
+// One source for each block with a power. `key`: that of the plan.
+std::vector<BlockSource> laid_out(const YamlNode& source, const YamlNode& plan, const std::string& key,
+                                  Problems& problems) {
   check_plan(source, plan);
+  const fs::path folder = fs::path(problems.file()).parent_path();
   const std::array<double, 3> low = corner_of(source, "from"), high = corner_of(source, "to");
   const std::array<double, 2> box{high[0] - low[0], high[1] - low[1]};
-  const std::string path = (fs::path(folder) / plan.find("floorplan")->text).lexically_normal().string();
+  const std::string path = (folder / plan.find("floorplan")->text).lexically_normal().string();
   const std::vector<PlannedBlock> blocks = read_blocks(path, box);
-  if (const std::string found = overlapping(blocks, box); !found.empty()) warn(found);
+  if (const std::string found = overlapping(blocks, box); !found.empty())
+    problems.warn(plan.place, key, "{}", found);
   const auto corner = [&](const std::array<double, 3>& place) {
     return yaml_triple([&](int axis) { return shortest(place[axis]); }, plan.place);
   };
@@ -367,9 +369,7 @@ void lay_out_floorplans(YamlNode& sources, Problems& problems) {
       continue;
     }
     try {
-      const auto warn = [&](const std::string& found) { problems.warn(power->place, key, "{}", found); };
-      for (BlockSource& each :
-           laid_out(source, *power, fs::path(problems.file()).parent_path().string(), warn)) {
+      for (BlockSource& each : laid_out(source, *power, key, problems)) {
         all.push_back(std::move(each.source));
         numbers.push_back({i, each.block});
       }

@@ -3,8 +3,6 @@
 // some errors. The residual is computed from the field, in its precision; changes are in fp32 (defect
 // correction; Trottenberg, Oosterlee and Schueller, Multigrid, Academic Press 2001, chapter 2). Conjugate
 // gradients start anew with each solution, so a cycle, and a checkpoint, needs no state but the field.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
