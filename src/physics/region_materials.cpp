@@ -315,16 +315,12 @@ class BodyParts {
       runs.push_back({first, x, is_body ? std::ssize(parts_) : of_void});
       if (is_body) parts_.push_back({std::ssize(parts_), false, {first, y, z}});
     }
-    const auto touches = [&](int f, Int3 cell) { return cell[f / 2] == (f % 2 == 0 ? 0 : n[f / 2] - 1); };
     for (const Run& run : runs) {
       if (run.part == of_void) continue;
       bool& is_held = parts_[run.part].is_held;
-      for (int f = 0; f < face_count; ++f) {
-        const bool is_across_x = f < 2;  // only the ends of a run can touch these
-        if (!is_across_x && !touches(f, {0, y, z})) continue;
-        const Index step = is_across_x ? std::max<Index>(1, run.last - 1 - run.first) : 1;
-        for (Index i = run.first; i < run.last && !is_held; i += step)
-          is_held = touches(f, {i, y, z}) && holds(static_cast<Face>(f), {i, y, z});
+      for (const Face f : all_faces) {
+        const Box at_face = Box{{run.first, y, z}, {run.last, y + 1, z + 1}}.within(layer_at(f, {{}, n}));
+        for (Int3 cell = at_face.lo; cell.x < at_face.hi.x && !is_held; ++cell.x) is_held = holds(f, cell);
       }
     }
     return runs;
