@@ -121,6 +121,8 @@ SeparableMode separable_mode(const Config& config) {
 
 // T = offset + A phi(x, y, z) exp(-alpha K^2 t),  -laplace phi = K^2 phi
 ExactField decaying_mode(const Config& config) {
+  if (config.problem.kind != ProblemKind::transient)
+    throw does_not_fit(config, "the problem is steady, a mode decays in time", "use problem.kind transient");
   const SeparableMode mode = separable_mode(config);
   const double rate = diffusivity(config) * mode.wave_number_squared();  // 1/s
   return {[mode, rate](double x, double y, double z, double t) {
