@@ -316,9 +316,10 @@ std::vector<std::string> time_warnings(const Config& config) {
   };
   for (const Face f : all_faces)
     if (is_rkl(config) && any_law(boundary_of(config, f), moves))
-      problems.warn(boundary_key(f),
-                    "rkl keeps this temperature at that of the middle of a step, so errors near this face fall "
-                    "only as dt does, and the heat through it is rough; implicit is of second order here");
+      problems.warn(
+          boundary_key(f),
+          "rkl keeps this temperature at that of the middle of a step, so errors near this face fall "
+          "only as dt does, and the heat through it is rough; implicit is of second order here");
   return problems.warnings();
 }
 

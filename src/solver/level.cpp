@@ -233,7 +233,7 @@ void Level<T>::read(const StoredField& stored) {
 template <class T>
 void Level<T>::update_values(int sweeps, std::optional<double> share) {
   if (!between_cycles() || !own_stream_) return;  // other grids than the field's have use_stage()
-  if (probes_) return;  // measures the update with the values that made the field
+  if (probes_) return;                            // measures the update with the values that made the field
   times_ = {time() + share.value_or(method_.cycle() > 1 ? 0.5 : 0) * dt()};
   if (part_) times_[0] = std::min(times_[0], std::nextafter(part_->until, part_->from));
   if (method_.cycle() == 1) {
