@@ -565,7 +565,7 @@ class Loop {
   Convergence end_ = Convergence::not_reached;
   std::optional<bool> loses_heat_;  // in the rounding of fp32; none before the first check
   LoopOutcome outcome_;
-  Tuned tuning_;  // so far
+  TunedSweeps tuning_;  // so far
   Timer wall_;
 };
 

@@ -289,9 +289,8 @@ struct LoopFrame {
   std::optional<std::int64_t> last_checkpoint{};  // the sweep of the newest in the run's directory
 };
 
-// Of the sweeps of the autotuner: their number, the time of this rank, and what the solver's times have of
-// it.
-struct Tuned {
+// Of the autotuner's sweeps: their number, this rank's time, and what the solver's times have of it.
+struct TunedSweeps {
   std::int64_t sweeps = 0;
   double seconds = 0;
   PhaseTimes times{};
@@ -307,7 +306,7 @@ struct LoopOutcome {
   double unbalanced_share = 0;           // of the heat given, if more than 1 % is lost in rounding
   std::string divergence;                // why the loop stopped early; empty when it did not
   std::string stopped_by;                // "SIGUSR1", "the wall time"; empty where the run came to its end
-  Tuned tuning;                          // none where the autotuner did not end: its sweeps are as others
+  TunedSweeps tuning;                    // none where the autotuner did not end: its sweeps are as others
   std::optional<HaloCost> halo_cost;     // of the steps that the autotuner chose; one rank has none
 };
 

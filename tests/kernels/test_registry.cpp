@@ -28,8 +28,9 @@ void check_tables(const Registry& registry, const Other& of_other_precision) {
       EXPECT_EQ(available, kernel.backend == Backend::host || has_cuda) << kernel.name;
     EXPECT_EQ(kernel.name, of_other_precision[i].name);
     EXPECT_EQ(kernel.backend, of_other_precision[i].backend);
-    if constexpr (requires { kernel.max_time_block; })
+    if constexpr (requires { kernel.max_time_block; }) {
       EXPECT_EQ(kernel.max_time_block, of_other_precision[i].max_time_block);
+    }
   }
 }
 

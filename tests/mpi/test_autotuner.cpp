@@ -440,7 +440,7 @@ TEST_P(FaceStoresTest, KeepTheirBitsWhilePhasesAreTimed) {
     solver.time_phases();
     EXPECT_FALSE(solver.plan().graph);
     EXPECT_EQ(answers_in_turns(solver), expected);
-    const isotherm::PhaseTimes times = solver.times();
+    const PhaseTimes times = solver.times();
     EXPECT_EQ(times[Phase::interior], 0);
     EXPECT_EQ(times[Phase::exterior], 0);
     EXPECT_GT(times[Phase::sweeps], 0);
@@ -498,10 +498,10 @@ TEST_P(FaceStoresTest, AreRejectedWhereTheyCannotBe) {
 // A solver with timed phases gives the same bits as one without, and reports how long each part of an
 // exchange takes.
 
-class PhaseTimes : public BackendTest {};
-ISOTHERM_ON_EACH_BACKEND(PhaseTimes);
+class TimedPhases : public BackendTest {};
+ISOTHERM_ON_EACH_BACKEND(TimedPhases);
 
-TEST_P(PhaseTimes, ChangeNoBitAndAddUp) {
+TEST_P(TimedPhases, ChangeNoBitAndAddUp) {
   Config config = decks::steady({17, 13, 14});
   config.solver.reduction = GetParam() == Backend::host ? "reference" : "warp_shuffle";
   for (const Overlap overlap : {Overlap::on, Overlap::off}) {
@@ -516,7 +516,7 @@ TEST_P(PhaseTimes, ChangeNoBitAndAddUp) {
     EXPECT_EQ(sum_of(timed.times()), 0);
     EXPECT_EQ(answers(plain, {7, 20}), answers(timed, {7, 20}));
 
-    const isotherm::PhaseTimes times = timed.times();
+    const PhaseTimes times = timed.times();
     const bool beside = overlap == Overlap::on;
     const bool several = world().size() > 1;
     EXPECT_EQ(times[Phase::wire] > 0, several);
