@@ -96,7 +96,8 @@ Config short_run(Config config, std::int64_t sweeps) {
   if (const auto& interval = config.output.diagnostics)
     output.every_steps = std::min(*interval, output.every_steps.value_or(*interval));
   config.output = output;
-  config.verify = {};
+  config.verify.order.clear();  // the solution stays, as `initial` may need it
+  config.verify.tolerance.reset();
   return config;
 }
 

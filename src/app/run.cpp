@@ -144,9 +144,9 @@ std::string stagnation_text(const Config& config, const Residual& r, double larg
 
 std::string unconverged_text(const Config& config, const Residual& r, double largest, double unit,
                              std::int64_t sweeps, const std::string& next) {
-  const double tolerance = *config.problem.tolerance * unit,
+  const double tolerance = *config.problem.tolerance * unit, expected = make_method(config).decay,
                observed = std::log(*r.first / *r.last) / static_cast<double>(sweeps),
-               decay = std::min(make_method(config).decay, observed);  // on average it was faster than now
+               decay = observed > 0 ? std::min(expected, observed) : expected;
   std::string text =
       fmt::format("not converged: after {} sweeps the residual is {:.3g} K, the tolerance {:.3g} K", sweeps,
                   *r.last, tolerance);

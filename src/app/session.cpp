@@ -595,7 +595,7 @@ std::vector<std::string> order_warnings(const Config& config, const std::vector<
   if (dt < time_plan(cases[cases.size() - 2]).dt) return {};
   return {fmt::format(
       "{}: dt is {:.4g} s on both of the finest grids, so the observed order includes the error of time; "
-      "if it is not the expected one, use a smaller problem.dt, or euler with dt: auto",
+      "if it is not the expected one, use a smaller problem.dt",
       config.at("verify.order"), dt)};
 }
 

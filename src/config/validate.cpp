@@ -54,10 +54,10 @@ void check_method(Config& config, Problems& problems) {
 }
 
 void check_acceleration(Config& config, Problems& problems) {
-  if (!body_is_sound(problems)) return;
   const MethodName method = config.problem.method;
-  const bool can_accelerate =
-      (method == MethodName::multigrid || method == MethodName::implicit) && has_several_materials(config);
+  const bool solves = method == MethodName::multigrid || method == MethodName::implicit;
+  if (solves && !body_is_sound(problems)) return;
+  const bool can_accelerate = solves && has_several_materials(config);
   if (!problems.given("problem.accelerate"))
     config.problem.accelerate = can_accelerate ? Acceleration::cg : Acceleration::none;
   else if (config.problem.accelerate == Acceleration::cg && !can_accelerate && problems.sound({"problem"}))
@@ -545,8 +545,7 @@ void check_solver(const Config& config, Problems& problems) {
 }  // namespace
 
 bool body_is_sound(const Problems& problems) {
-  return problems.sound(
-      {"grid", "material", "materials", "regions", "contacts", "boundaries", "verify.solution"});
+  return problems.sound({"grid", "material", "materials", "regions", "contacts", "boundaries"});
 }
 
 void check_corners(const std::string& key, int axis, double from, double to, Problems& problems) {

@@ -160,7 +160,7 @@ void check_boundaries(const Config& config, const RegistryNames& registry, Probl
     if (problems.sound({key, "grid", "verify.solution"})) check_depth(config, f, key, problems);
     if (problems.sound({key, "grid"})) check_temperatures(config, f, problems);
   }
-  if (!body_is_sound(problems) || !problems.sound({"problem"})) return;
+  if (!body_is_sound(problems) || !problems.sound({"problem", "verify.solution"})) return;
   check_coefficients_of_steady(config, problems);
   const ExactSolution solution = config.verify.solution;
   if (solution != ExactSolution::none && solution != ExactSolution::formula &&

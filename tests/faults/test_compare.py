@@ -70,6 +70,10 @@ def check_record(done, record, bytes_per_cell):
         assert ", within noise of the first" in line if entry["within_noise"] else line.split("same")[1] in ("", " (the others' reference)")
 
 
+def test_a_deck_that_starts_from_its_exact_solution(folder):
+    compare(folder, "initial=[{shape: exact}]", "verify={solution: formula, formula: 300 + x, tolerance: 1e-9}")
+
+
 def test_one_rank_compares_kernels_and_reductions(folder):
     done, record = compare(folder)
     assert settings(record) == set(itertools.product(LECTURES, ["openmp"])) | set(

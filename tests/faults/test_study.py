@@ -472,6 +472,13 @@ def test_a_retry_that_is_stopped_before_its_run_began_is_resumed_as_a_retry(tmp_
     assert code == 75 and err.endswith(" --retry\n") and "grows: stopped before it began" in out and "failed (" not in out, out + err
 
 
+def test_a_launcher_that_stops_leaves_no_record(tmp_path):
+    write_script(tmp_path / "leave", "#!/bin/sh\nexit 75\n")
+    write_study(tmp_path, f"  launcher: {tmp_path}/leave {{ranks}}\n  list: [{{name: a, ranks: 2}}, {{name: b}}]\n")
+    ran("study", "deck.yaml", cwd=tmp_path, code=75)
+    assert states(tmp_path / "out")["b"] == "done"
+
+
 def test_the_end_of_the_job_stops_a_study(tmp_path):
     """It is no lack of solver.walltime, and no case starts after one that it has stopped."""
     write_study(tmp_path, "  list: [{name: long, problem.steps: 40000000}, {name: after}]\n", LONG)

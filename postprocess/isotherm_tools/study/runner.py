@@ -300,7 +300,7 @@ class Runner:
             self.queue.append(Job(job.number, case, resumes=False))
             return
         status.message = status.message or message
-        if code == state.STOPPED and state.run_record(case)["continuation"]["stopped_by"] == state.END_OF_JOB:
+        if code == state.STOPPED and state.run_record(case).get("continuation", {}).get("stopped_by") == state.END_OF_JOB:
             self.queue.clear()  # others would be stopped as they start
         if self.stopped_by and status.state == "failed" and state.text_or_empty(case.folder / "run.json") == job.record_before:
             status.state = "stopped before it began,"
