@@ -73,7 +73,7 @@ enum class FormulaOp : std::uint8_t {
   ISOTHERM_UNARY_STEPS(ISOTHERM_STEP_NAME)
   table,  // of one operand: its knots follow, see table_value()
   ISOTHERM_BINARY_STEPS(ISOTHERM_STEP_NAME)
-  choose  // of three: the second where the first is not 0, else the third
+  choose  // of three: NaN where the first is, the second where it is not 0, else the third
 };
 #undef ISOTHERM_STEP_NAME
 // clang-format on

@@ -44,7 +44,7 @@ ISOTHERM_HOST_DEVICE void take_step(FormulaOp op, Machine& m) {
     case FormulaOp::table:
       return m.unary([table = m.step()](double t) { return table_value(table, t); });
     case FormulaOp::choose:
-      return m.ternary([](double a, double b, double c) { return a != 0 ? b : c; });
+      return m.ternary([](double a, double b, double c) { return nan_or(a, a, a != 0 ? b : c); });
 #define UNARY_STEP(name, result) \
   case FormulaOp::name:          \
     return m.unary([](double a) { return result; });

@@ -184,7 +184,7 @@ TEST(Formula, OperatorsBindAsWritten) {
 // What hid a NaN would hide it from the checks of a deck too.
 TEST(Formula, NoFunctionHidesNaN) {
   for (const char* text : {"max(t, 3)", "max(3, t)", "min(t, 3)", "min(3, t)", "sign(t)", "not t", "t and 1",
-                           "0 and t", "t or 0", "1 or t"})
+                           "0 and t", "t or 0", "1 or t", "if(t, 1, 2)"})
     EXPECT_TRUE(std::isnan(Expression(text, "t")(0, 0, 0, std::nan("")))) << text;
   EXPECT_EQ(Expression("if(x, 2, t)", "xt")(1, 0, 0, std::nan("")), 2);
 }
