@@ -65,6 +65,10 @@ struct GridConductances {
     ++cell[axis];
     return faces[axis](cell);
   }
+  ISOTHERM_HOST_DEVICE float conductance(int along, bool above, Int3 cell) const {
+    if (along == ground_of_cells) return ground_of(cell);
+    return above ? upper(along, cell) : lower(along, cell);
+  }
   // The faces of the cell whose lower faces x, y and z point at.
   ISOTHERM_HOST_DEVICE CellFaces<float> all(const float* x, const float* y, const float* z,
                                             float to_ground) const {
@@ -220,7 +224,7 @@ ISOTHERM_HOST_DEVICE float prolonged(const GridConductances& g, const Halving& h
 ISOTHERM_HOST_DEVICE float coarse_face_along(const GridConductances& g, const Halving& h, bool above,
                                              Int3 coarse) {
   const Int3 cell = h.fine(coarse);
-  if (!h.has_between(cell, above)) return above ? g.upper(h.axis, cell) : g.lower(h.axis, cell);
+  if (!h.has_between(cell, above)) return g.conductance(h.axis, above, cell);
   const Int3 between = neighbour_of(cell, h.axis, above);
   return g.lower(h.axis, between) * weight_between(g, h, between, true);
 }
@@ -229,21 +233,17 @@ ISOTHERM_HOST_DEVICE float coarse_face_along(const GridConductances& g, const Ha
 // of a void.
 ISOTHERM_HOST_DEVICE float coarse_across(const GridConductances& g, const Halving& h, int along, bool above,
                                          Int3 coarse) {
-  const bool is_ground = along == ground_of_cells;
-  const auto own = [&](Int3 cell) {
-    return is_ground ? g.ground_of(cell) : above ? g.upper(along, cell) : g.lower(along, cell);
-  };
   const Int3 cell = h.fine(coarse);
-  float sum = own(cell);
+  float sum = g.conductance(along, above, cell);
   for (int upper = 0; upper < 2; ++upper) {
     if (!h.has_between(cell, upper != 0)) continue;
     const Int3 between = neighbour_of(cell, h.axis, upper != 0);
     float weight = weight_between(g, h, between, upper == 0);
-    if (!is_ground && !h.is_outer(along, above, cell)) {
+    if (along != ground_of_cells && !h.is_outer(along, above, cell)) {
       const float beyond = weight_between(g, h, neighbour_of(between, along, above), upper == 0);
       weight = weight > 0 && beyond > 0 ? 0.5F * (weight + beyond) : 0;
     }
-    sum = fused_multiply_add(weight, own(between), sum);
+    sum = fused_multiply_add(weight, g.conductance(along, above, between), sum);
   }
   return sum;
 }
