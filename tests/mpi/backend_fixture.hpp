@@ -62,23 +62,15 @@ inline Decomposition even_blocks(const Config& config, int depth = 1) {
   return blocks_of(config, even_process_grid(Communicator::world().size()), depth);
 }
 
-// The deck's kernels; sweeps are queued as graphs where possible.
-template <class T>
-SolverKernels<T> rows_with_graphs(const Config& config, const Device& device) {
-  SolverKernels<T> kernels = choose_kernels<T>(config, device.backend());
-  kernels.graph = why_no_graph(config, device.backend()).empty();
-  return kernels;
-}
-
 // A solver with the deck's kernels. Its halo exchanges keep a reference to `communicator`. `graph`: sweeps
-// are queued as graphs, if exchanges can be.
+// are queued as graphs where possible. Starts from the field that is `stored`, if any.
 template <class T>
 Solver<T> solver_of(const Config& config, const Decomposition& decomposition,
                     const Communicator& communicator, Device& device, bool graph = false,
-                    bool time_halos = false) {
+                    bool time_halos = false, const std::optional<StoredField>& stored = {}) {
   SolverKernels<T> kernels = choose_kernels<T>(config, device.backend());
   kernels.graph = kernels.graph || graph;
-  return {config, decomposition, communicator, device, kernels, time_halos};
+  return {config, decomposition, communicator, device, kernels, time_halos, stored};
 }
 
 // The reference for all other configurations: one rank on the host, plain loops, single sweeps.

@@ -507,10 +507,8 @@ TEST_P(TimedPhases, ChangeNoBitAndAddUp) {
   for (const Overlap overlap : {Overlap::on, Overlap::off}) {
     SCOPED_TRACE(fmt::format("overlap {}", overlap == Overlap::on));
     config.parallel.overlap = overlap;
-    const SolverKernels<double> kernels = rows_with_graphs<double>(config, device());
-    const Decomposition decomposition = even_blocks(config);
-    Solver<double> plain(config, decomposition, world(), device(), kernels),
-        timed(config, decomposition, world(), device(), kernels);
+    Solver<double> plain = solver_of<double>(config, even_blocks(config), world(), device(), true),
+                   timed = solver_of<double>(config, even_blocks(config), world(), device(), true);
     timed.time_phases();
     EXPECT_FALSE(timed.plan().graph);
     EXPECT_EQ(sum_of(timed.times()), 0);

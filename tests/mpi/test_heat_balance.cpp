@@ -155,7 +155,7 @@ struct Residuals {
 
 template <class T>
 Residuals answer(const Config& config, Device& device, const Communicator& world, bool asynchronous) {
-  Solver<T> solver(config, even_blocks(config), world, device, rows_with_graphs<T>(config, device));
+  Solver<T> solver = solver_of<T>(config, even_blocks(config), world, device, true);
   Residuals found;
   for (const std::int64_t sweeps : {1, 3, 1, 20}) {  // the last ones as graphs, where possible
     solver.sweep(sweeps);
@@ -307,8 +307,8 @@ std::vector<std::int64_t> waits_of_a_run(Config config, Check check, const char*
   config.problem.check = check;
   config.solver.reduction = reduction;
   WatchedDevice device(inner);
-  Solver<double> solver(config, blocks_of(config, {1, 1, 1}), Communicator::self(), device,
-                        rows_with_graphs<double>(config, device));
+  Solver<double> solver =
+      solver_of<double>(config, blocks_of(config, {1, 1, 1}), Communicator::self(), device, true);
   std::vector<std::int64_t> waits;
   std::optional<Event> pace;  // limits how far the host is ahead of the device; not a wait for a check
   device.on_event_wait = [&](Event event) {

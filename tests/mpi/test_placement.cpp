@@ -164,9 +164,8 @@ class HostCopies : public BackendTest {
   void expect_old_field(Config config, bool graph) {
     config.solver.kernel = device().backend() == Backend::host ? "openmp" : "naive";
     config.solver.reduction = "reproducible";
-    SolverKernels<T> kernels = rows_with_graphs<T>(config, device());
-    kernels.graph = kernels.graph && graph;
-    Solver<T> solver(config, even_blocks(config, ghost_layers(config)), world(), device(), kernels);
+    Solver<T> solver =
+        solver_of<T>(config, even_blocks(config, ghost_layers(config)), world(), device(), graph);
     HostCopy<T> copy(solver.level());
     for (const std::int64_t beside : {1, 2, 3, 40}) {
       const std::uint64_t taken = solver.fingerprint();

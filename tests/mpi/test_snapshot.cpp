@@ -277,8 +277,8 @@ class Checkpoint : public BackendTest {
       header = read_checkpoint_header(file(*from));
       stored = {file(*from), temperature_dataset, header->meta.sweep};
     }
-    Solver<T> solver(config, blocks_of(config, process_grid, ghost_layers(config)), ranks, device(),
-                     rows_with_graphs<T>(config, device()), false, stored);
+    Solver<T> solver = solver_of<T>(config, blocks_of(config, process_grid, ghost_layers(config)), ranks,
+                                    device(), true, false, stored);
     if (from) {
       EXPECT_EQ(solver.fingerprint(), header->meta.fingerprint);
     }
@@ -381,8 +381,8 @@ TEST_P(Checkpoint, GoesOnBeyondTwoToThe31Sweeps) {
   config.problem.check_interval = 3;
   config.output.checkpoint.every_steps = 8;  // divides `there + 4`
   const Int3 grid = even_process_grid(world().size());
-  Solver<double> early(config, blocks_of(config, grid, ghost_layers(config)), world(), device(),
-                       rows_with_graphs<double>(config, device()));
+  Solver<double> early =
+      solver_of<double>(config, blocks_of(config, grid, ghost_layers(config)), world(), device());
   CheckpointState state;
   state.dt = time_plan(config).dt;
   CheckpointWriter(config, world(), folder_.path(), {}, in_step_)
