@@ -25,6 +25,7 @@
 #include "output/run_directory.hpp"
 #include "output/safe_file.hpp"
 #include "support/error_text.hpp"
+#include "support/field_by_index.hpp"
 #include "support/repeat.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -219,20 +220,6 @@ TEST(Checkpoints, TheNewestStay) {
   EXPECT_EQ(superfluous({10, 20, 30, 90, 100}, 30, 2), (Sweeps{100, 90, 10}));
 }
 
-// Found by name, the newest first; a run that resumes from an earlier one backs up the later ones.
-TEST(Checkpoints, AreFoundByTheirNamesAndSetAside) {
-  const test::TemporaryFolder folder;
-  for (const char* name : {"plate_00000020.checkpoint.hdf", "plate_00000100.checkpoint.hdf",
-                           "plate_00000030.checkpoint.hdf.part", "plate_00000040.hdf", "latest",
-                           "plate_00000050.checkpoint.hdf.aside", "late_00000060.checkpoint.hdf"})
-    test::write_file(folder / name, "");
-  EXPECT_EQ(find_checkpoints(folder.path(), "plate"), (Sweeps{100, 20}));
-  EXPECT_EQ(find_checkpoints(folder / "nowhere", "plate"), Sweeps{});
-  back_up_later(folder.path(), "plate", 30);
-  EXPECT_EQ(find_checkpoints(folder.path(), "plate"), Sweeps{20});
-  EXPECT_EQ(std::ranges::count(folder.names(), "plate_00000100.checkpoint.hdf.aside"), 1);
-}
-
 // How files are written: space, names, the writer thread, slabs and chunks, the files for ParaView.
 
 // Blocks of sparse files, which a truncation creates, are allocated too.
@@ -334,62 +321,48 @@ TEST(FileThread, LeavesSignalsToTheMainThread) {
   }
 }
 
-// Slabs are in memory order without gap or overlap: each one starts after the last cell of the previous one.
-// For slabs of whole planes or rows this is a statement on linear indices.
-void expect_cover(Int3 extent, Index max_cells) {
-  Index next = 0;
-  for (const Box slab : cut_into_slabs({{0, 0, 0}, extent}, {1, 1, 1}, max_cells)) {
-    EXPECT_FALSE(slab.empty());
-    EXPECT_LE(slab.cells(), max_cells);
-    EXPECT_EQ(slab.lo.x + extent.x * (slab.lo.y + extent.y * slab.lo.z), next);
-    if (slab.extent().z > 1) {
-      EXPECT_EQ(slab.extent().x * slab.extent().y, extent.x * extent.y);
+// Each cell is in one slab, and each chunk too, unless the box itself ends within it. With chunks of one
+// cell, slabs are in memory order without gap: for slabs of whole planes or rows a statement on linear
+// indices.
+void expect_cover(Box box, Int3 chunk, Index most) {
+  const Int3 extent = box.extent();
+  Index cells = 0;
+  for (const Box slab : cut_into_slabs(box, chunk, most)) {
+    ASSERT_FALSE(slab.empty());
+    EXPECT_EQ(slab.within(box), slab);
+    EXPECT_LE(slab.cells(), std::max(most, chunk.product()));
+    for (int axis = 0; axis < 3; ++axis) {
+      EXPECT_TRUE(slab.lo[axis] == box.lo[axis] || slab.lo[axis] % chunk[axis] == 0);
+      EXPECT_TRUE(slab.hi[axis] == box.hi[axis] || slab.hi[axis] % chunk[axis] == 0);
     }
-    if (slab.extent().y > 1) {
-      EXPECT_EQ(slab.extent().x, extent.x);
+    if (chunk.product() == 1) {
+      EXPECT_EQ(static_cast<Index>(index_of(slab.lo - box.lo, extent)), cells);
+      EXPECT_TRUE(slab.extent().y == 1 || slab.extent().x == extent.x);
+      EXPECT_TRUE(slab.extent().z == 1 || slab.extent().x * slab.extent().y == extent.x * extent.y);
     }
-    next += slab.cells();
+    cells += slab.cells();
   }
-  EXPECT_EQ(next, extent.product());
+  EXPECT_EQ(cells, box.cells());
 }
 
-TEST(Slabs, CoverRandomBoxesInOrder) {
-  Random random;
-  for (int i = 0; i < 300; ++i) {
-    const auto draw = [&](Index most) { return random.between<Index>(1, most); };
-    expect_cover({draw(9), draw(9), draw(9)}, draw(120));
-  }
-}
-
-TEST(Slabs, StayBelowTwoGigabytes) {
-  const Index most = (Index{1} << 30) / 8;
-  expect_cover({2048, 2048, 2048}, most);      // 64 GiB: planes
-  expect_cover({1 << 16, 1 << 16, 2}, most);   // planes of 32 GiB: rows
-  expect_cover({Index{1} << 32, 2, 3}, most);  // rows of 32 GiB: parts of them
-}
-
-// Each cell is in one slab, and each chunk too, unless the box itself ends within it.
-TEST(Slabs, CutNoChunk) {
+TEST(Slabs, CoverRandomBoxesInOrderAndCutNoChunk) {
   Random random;
   for (int i = 0; i < 300; ++i) {
     const auto draw = [&](Index least, Index most) { return random.between(least, most); };
     const Int3 lo{draw(0, 9), draw(0, 9), draw(0, 9)}, chunk{draw(1, 4), draw(1, 4), draw(1, 4)};
     const Box box{lo, lo + Int3{draw(1, 9), draw(1, 9), draw(1, 9)}};
-    const Index most = draw(1, 120);
-    Index cells = 0;
-    for (const Box slab : cut_into_slabs(box, chunk, most)) {
-      ASSERT_FALSE(slab.empty());
-      EXPECT_EQ(slab.within(box), slab);
-      EXPECT_LE(slab.cells(), std::max(most, chunk.product()));
-      for (int axis = 0; axis < 3; ++axis) {
-        EXPECT_TRUE(slab.lo[axis] == box.lo[axis] || slab.lo[axis] % chunk[axis] == 0);
-        EXPECT_TRUE(slab.hi[axis] == box.hi[axis] || slab.hi[axis] % chunk[axis] == 0);
-      }
-      cells += slab.cells();
-    }
-    EXPECT_EQ(cells, box.cells());
+    expect_cover(box, {1, 1, 1}, draw(1, 120));
+    expect_cover(box, chunk, draw(1, 120));
   }
   EXPECT_TRUE(cut_into_slabs(Box{}, {2, 2, 2}, 100).empty());
+}
+
+TEST(Slabs, StayBelowTwoGigabytes) {
+  const Index most = (Index{1} << 30) / 8;
+  for (const Int3 cells : {Int3{2048, 2048, 2048},   // 64 GiB: planes
+                           {1 << 16, 1 << 16, 2},    // planes of 32 GiB: rows
+                           {Index{1} << 32, 2, 3}})  // rows of 32 GiB: parts of them
+    expect_cover({{0, 0, 0}, cells}, {1, 1, 1}, most);
 }
 
 FileGrid grid_of(Int3 cells, Precision precision, int level = 1) {

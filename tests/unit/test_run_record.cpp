@@ -14,7 +14,6 @@
 
 #include "app/subcommands.hpp"
 #include "core/device.hpp"
-#include "core/host_threads.hpp"
 #include "kernels/stencil.hpp"
 #include "output/console/console.hpp"
 #include "output/records/history.hpp"
@@ -118,15 +117,6 @@ TEST(RunRecord, StrangeBytesDoNotLoseTheRecord) {
   r.command_line = "isotherm run \xff\xfe\"\n";
   const json j = json::parse(to_json(r));
   EXPECT_EQ(j["provenance"]["command_line"], "isotherm run \xef\xbf\xbd\xef\xbf\xbd\"\n");
-}
-
-TEST(RunRecord, PeakMemoryIsMeasured) {
-  const auto peak = [] { return proc_bytes("/proc/self/status", "VmHWM"); };
-  const std::size_t before = peak();
-  EXPECT_GT(before, std::size_t{1} << 20);
-  std::vector<char> large(std::size_t{256} << 20, 1);
-  EXPECT_GE(peak() - before, (std::size_t{256} << 20) / 2);
-  EXPECT_EQ(large.back(), 1);
 }
 
 TEST(Report, HasFiguresOfMeritAndCountsSweepsOfTheAutotuner) {
