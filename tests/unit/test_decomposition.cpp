@@ -130,8 +130,8 @@ TEST(ProcessGridErrors, MoreRanksThanFit) {
   expect_says(error({8, 8, 3}, 8, {false, false, true}, 4), "along z, or a halo of at most 2 cells");
 }
 
-// mpi/test_halo_exchange.cpp tests neighbours, directions and the contents of messages: it computes each ghost
-// from its coordinates.
+// mpi/test_halo_exchange.cpp tests neighbours, directions and the contents of messages: it computes each
+// ghost from its coordinates.
 
 TEST(Decomposition, EveryCellBelongsToExactlyOneRank) {
   for (const Int3 grid : {Int3{1, 1, 1}, Int3{3, 1, 2}, Int3{2, 3, 4}, Int3{5, 2, 1}, Int3{1, 4, 3}}) {
