@@ -40,116 +40,83 @@ TEST(NcclTransport, RefusesRanksThatShareAGpu) {
 std::string anywhere(const Device&) { return {}; }
 std::string nowhere(const Device&) { return "not in this build"; }
 
-// A working wire; tests override single functions.
-class HostWire : public Wire {
- public:
-  HostWire(Device& device, const Communicator& communicator, std::span<const WireMessage> messages)
-      : device_(device),
-        messages_(messages.begin(), messages.end()),
-        rank_(communicator.rank()),
-        wire_(make_host_wire(device, communicator, messages)) {}
-  void send(Stream stream) override { wire_->send(stream); }
-  void receive(Stream stream) override { wire_->receive(stream); }
-  bool arrived() override { return wire_->arrived(); }
-
- protected:
-  Device& device_;
-  std::vector<WireMessage> messages_;
-  int rank_;
-
- private:
-  std::unique_ptr<Wire> wire_;
-};
-
-// Flips one bit of the data that rank 1 receives.
-class LyingWire : public HostWire {
- public:
-  using HostWire::HostWire;
-  void receive(Stream stream) override {
-    HostWire::receive(stream);
-    if (rank_ != 1) return;
-    unsigned char byte = 0;
-    device_.copy(&byte, messages_.front().receive, 1, stream);
-    device_.synchronize(stream);
-    byte ^= 1;
-    device_.copy(messages_.front().receive, &byte, 1, stream);
-    device_.synchronize(stream);
-  }
-};
-
-// Claims to be recordable, which these tests do not verify.
-template <class AnyWire>
-class RecordedWire final : public AnyWire {
-  using AnyWire::AnyWire;
-  bool recordable() const override { return true; }
-};
-
 // s of the test's clock: the timeout of a transport, the delay of a slow one.
 constexpr double timeout = 900, slowness = 100;
 const TransportSettings patient{.timeout = timeout};
 
-// Rank 1 never sends; the clock jumps past the timeout of every rank that waits for it.
-class HangingWire : public HostWire {
+enum class Fault { none, slow, lies, hangs, throws };
+
+// A wire that works, apart from its fault: it is slow on every rank; or rank 1 flips a bit of what it
+// receives, never sends, or throws. The clock jumps past the timeout of every rank that waits for it. Sets
+// `broken` when it is abandoned.
+class TestWire final : public Wire {
  public:
-  using HostWire::HostWire;
+  TestWire(Device& device, const Communicator& communicator, std::span<const WireMessage> messages,
+           Fault fault, bool is_recordable, std::shared_ptr<bool> broken = std::make_shared<bool>())
+      : fault_(fault),
+        is_recordable_(is_recordable),
+        broken_(std::move(broken)),
+        device_(device),
+        first_(messages.front()),
+        is_bad_(communicator.rank() == 1),
+        wire_(make_host_wire(device, communicator, messages)) {}
   void send(Stream stream) override {
-    if (rank_ != 1) HostWire::send(stream);
-    if (rank_ == 1 || messages_.front().peer == 1) move_clock(2 * timeout);
+    if (fault_ == Fault::throws && is_bad_) throw Error(ExitCode::internal, "the network is down");
+    if (!is_silent()) wire_->send(stream);
+    const bool is_mute = fault_ == Fault::hangs || fault_ == Fault::throws;
+    if (is_mute && (is_bad_ || first_.peer == 1)) move_clock(2 * timeout);
   }
-  bool arrived() override { return rank_ != 1 && HostWire::arrived(); }
-};
-
-class ThrowingWire final : public HostWire {
-  using HostWire::HostWire;
-  void send(Stream stream) override {
-    if (rank_ == 1) throw Error(ExitCode::internal, "the network is down");
-    HostWire::send(stream);
-    if (messages_.front().peer == 1) move_clock(2 * timeout);
-  }
-};
-
-class SlowWire final : public HostWire {
-  using HostWire::HostWire;
   void receive(Stream stream) override {
-    move_clock(slowness);
-    HostWire::receive(stream);
+    if (fault_ == Fault::slow) move_clock(slowness);
+    wire_->receive(stream);
+    if (fault_ != Fault::lies || !is_bad_) return;
+    unsigned char byte = 0;
+    device_.copy(&byte, first_.receive, 1, stream);
+    device_.synchronize(stream);
+    byte ^= 1;
+    device_.copy(first_.receive, &byte, 1, stream);
+    device_.synchronize(stream);
   }
-};
-
-// Like HangingWire, but all wires of a rank share one state, which is broken when one of them is abandoned.
-class FragileWire final : public HangingWire {
- public:
-  FragileWire(Device& device, const Communicator& communicator, std::span<const WireMessage> messages,
-              std::shared_ptr<bool> broken)
-      : HangingWire(device, communicator, messages), broken_(std::move(broken)) {}
+  bool arrived() override { return !is_silent() && wire_->arrived(); }
   void abandon() noexcept override { *broken_ = true; }
+  bool recordable() const override { return is_recordable_; }  // a claim that these tests do not verify
 
  private:
+  bool is_silent() const { return fault_ == Fault::hangs && is_bad_; }
+
+  Fault fault_;
+  bool is_recordable_;
   std::shared_ptr<bool> broken_;
+  Device& device_;
+  WireMessage first_;
+  bool is_bad_;
+  std::unique_ptr<Wire> wire_;
 };
+
+// All wires of a rank share one state, which is broken when one of them is abandoned.
 Wires open_fragile(Device& device, const Communicator& communicator) {
   const auto broken = std::make_shared<bool>(false);
   return {[=, &device, &communicator](std::span<const WireMessage> messages) {
-            return std::make_unique<FragileWire>(device, communicator, messages, broken);
+            return std::make_unique<TestWire>(device, communicator, messages, Fault::hangs, false, broken);
           },
           [=] { return std::string(*broken ? "given up" : ""); }};
 }
 
-template <class AnyWire>
 std::unique_ptr<Wire> make_wire(Device& device, const Communicator& communicator,
-                                std::span<const WireMessage> messages) {
-  return std::make_unique<AnyWire>(device, communicator, messages);
+                                std::span<const WireMessage> messages, Fault fault, bool is_recordable) {
+  return std::make_unique<TestWire>(device, communicator, messages, fault, is_recordable);
 }
 
 using Entry = TransportEntry<double>;
-template <class AnyWire>
+template <Fault fault, bool is_recordable = false>
 constexpr Entry row(std::string_view name) {
-  return {name, "of a test", true, true, anywhere, packed_transports<double, wires_of<make_wire<AnyWire>>>};
+  constexpr auto make = packed_transports<double, wires_of<make_wire, fault, is_recordable>>;
+  return {name, "of a test", true, true, anywhere, make};
 }
-const Entry good = row<HostWire>("good"), recorded = row<RecordedWire<HostWire>>("recorded"),
-            recorded_lying = row<RecordedWire<LyingWire>>("recorded_lying"), slow = row<SlowWire>("slow"),
-            lying = row<LyingWire>("lying"), hanging = row<HangingWire>("hanging"),
-            throwing = row<ThrowingWire>("throwing"),
+const Entry good = row<Fault::none>("good"), recorded = row<Fault::none, true>("recorded"),
+            recorded_lying = row<Fault::lies, true>("recorded_lying"), slow = row<Fault::slow>("slow"),
+            lying = row<Fault::lies>("lying"), hanging = row<Fault::hangs>("hanging"),
+            throwing = row<Fault::throws>("throwing"),
             fragile = {"fragile", "of a test", true, true, anywhere, packed_transports<double, open_fragile>},
             missing = {"missing", "of a test", true, true, nowhere, nullptr},
             mock = {"mock", "of a test", false,
