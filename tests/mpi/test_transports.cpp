@@ -46,78 +46,80 @@ const TransportSettings patient{.timeout = timeout};
 
 enum class Fault { none, slow, lies, hangs, throws };
 
-// A wire that works, apart from its fault: it is slow on every rank; or rank 1 flips a bit of what it
+// A transport that works, apart from its fault: it is slow on every rank; or rank 1 flips a bit of what it
 // receives, never sends, or throws. The clock jumps past the timeout of every rank that waits for it. Sets
-// `broken` when it is abandoned.
-class TestWire final : public Wire {
+// `abandoned` when it is.
+class FaultyTransport final : public Transport<double> {
  public:
-  TestWire(Device& device, const Communicator& communicator, std::span<const WireMessage> messages,
-           Fault fault, bool is_recordable, std::shared_ptr<bool> broken = std::make_shared<bool>())
-      : fault_(fault),
+  FaultyTransport(Device& device, std::unique_ptr<Transport<double>> real, const HaloMessage& first, int rank,
+                  Fault fault, bool is_recordable, std::shared_ptr<bool> abandoned)
+      : device_(device),
+        real_(std::move(real)),
+        first_(first),
+        is_bad_(rank == 1),
+        fault_(fault),
         is_recordable_(is_recordable),
-        broken_(std::move(broken)),
-        device_(device),
-        first_(messages.front()),
-        is_bad_(communicator.rank() == 1),
-        wire_(make_host_wire(device, communicator, messages)) {}
-  void send(Stream stream) override {
+        abandoned_(std::move(abandoned)) {}
+  void send(FieldView<double> field, Stream stream) override {
     if (fault_ == Fault::throws && is_bad_) throw Error(ExitCode::internal, "the network is down");
-    if (!is_silent()) wire_->send(stream);
+    if (!is_silent()) real_->send(field, stream);
     const bool is_mute = fault_ == Fault::hangs || fault_ == Fault::throws;
     if (is_mute && (is_bad_ || first_.peer == 1)) move_clock(2 * timeout);
   }
-  void receive(Stream stream) override {
+  void receive(FieldView<double> field, Stream stream) override {
     if (fault_ == Fault::slow) move_clock(slowness);
-    wire_->receive(stream);
+    real_->receive(field, stream);
     if (fault_ != Fault::lies || !is_bad_) return;
     unsigned char byte = 0;
-    device_.copy(&byte, first_.receive, 1, stream);
+    device_.copy(&byte, &field(first_.ghosts.lo), 1, stream);
     device_.synchronize(stream);
     byte ^= 1;
-    device_.copy(first_.receive, &byte, 1, stream);
+    device_.copy(&field(first_.ghosts.lo), &byte, 1, stream);
     device_.synchronize(stream);
   }
-  bool arrived() override { return !is_silent() && wire_->arrived(); }
-  void abandon() noexcept override { *broken_ = true; }
+  bool arrived() override { return !is_silent() && real_->arrived(); }
+  void abandon() noexcept override {
+    *abandoned_ = true;
+    real_->abandon();
+  }
   bool recordable() const override { return is_recordable_; }  // a claim that these tests do not verify
 
  private:
   bool is_silent() const { return fault_ == Fault::hangs && is_bad_; }
 
+  Device& device_;
+  std::unique_ptr<Transport<double>> real_;
+  HaloMessage first_;
+  bool is_bad_;
   Fault fault_;
   bool is_recordable_;
-  std::shared_ptr<bool> broken_;
-  Device& device_;
-  WireMessage first_;
-  bool is_bad_;
-  std::unique_ptr<Wire> wire_;
+  std::shared_ptr<bool> abandoned_;
 };
 
-// All wires of a rank share one state, which is broken when one of them is abandoned.
-Wires open_fragile(Device& device, const Communicator& communicator) {
-  const auto broken = std::make_shared<bool>(false);
-  return {[=, &device, &communicator](std::span<const WireMessage> messages) {
-            return std::make_unique<TestWire>(device, communicator, messages, Fault::hangs, false, broken);
-          },
-          [=] { return std::string(*broken ? "given up" : ""); }};
-}
-
-std::unique_ptr<Wire> make_wire(Device& device, const Communicator& communicator,
-                                std::span<const WireMessage> messages, Fault fault, bool is_recordable) {
-  return std::make_unique<TestWire>(device, communicator, messages, fault, is_recordable);
-}
-
 using Entry = TransportEntry<double>;
-template <Fault fault, bool is_recordable = false>
+const Entry* real_transport = nullptr;  // what faulty ones are made of; null: host
+
+// `is_fragile`: transports of a rank share one state, which is broken when one of them is abandoned.
+template <Fault fault, bool is_recordable = false, bool is_fragile = false>
+TransportMaker<double> faulty(Device& device, const Communicator& communicator) {
+  const Entry* const entry = real_transport ? real_transport : find_transport("host");
+  const TransportMaker<double> real = entry->make(device, communicator);
+  const auto abandoned = std::make_shared<bool>();
+  const auto connect = [=, &device, rank = communicator.rank()](auto fields, auto messages) {
+    return std::make_unique<FaultyTransport>(device, real.connect(fields, messages), messages.front(), rank,
+                                             fault, is_recordable, abandoned);
+  };
+  return {connect, [=] { return is_fragile && *abandoned ? "given up" : real.why_broken(); }};
+}
+
+template <Fault fault, bool... more>
 constexpr Entry row(std::string_view name) {
-  constexpr auto make = packed_transports<double, wires_of<make_wire, fault, is_recordable>>;
-  return {name, "of a test", true, true, anywhere, make};
+  return {name, "of a test", true, true, anywhere, faulty<fault, more...>};
 }
 const Entry good = row<Fault::none>("good"), recorded = row<Fault::none, true>("recorded"),
             recorded_lying = row<Fault::lies, true>("recorded_lying"), slow = row<Fault::slow>("slow"),
             lying = row<Fault::lies>("lying"), hanging = row<Fault::hangs>("hanging"),
-            throwing = row<Fault::throws>("throwing"),
-            fragile = {"fragile", "of a test", true, true, anywhere, packed_transports<double, open_fragile>},
+            throwing = row<Fault::throws>("throwing"), fragile = row<Fault::hangs, false, true>("fragile"),
             missing = {"missing", "of a test", true, true, nowhere, nullptr},
             mock = {"mock", "of a test", false,
                     true,   anywhere,    packed_transports<double, wires_of<make_mock_wire>>};
@@ -224,36 +226,6 @@ ISOTHERM_ON_EACH_BACKEND(HaloLinks);
 // A rank that fails or does not answer is detected in time, by its peers too, with every transport of the
 // registry. test_halo_exchange.cpp tests the cells, test_one_answer.cpp compares with one rank.
 
-// The transport whose rank 1 never sends; the clock jumps past the timeout of ranks that wait for it.
-const Entry* silenced = nullptr;
-
-class SilentTransport final : public Transport<double> {
- public:
-  SilentTransport(std::unique_ptr<Transport<double>> real, bool silent, bool in_vain)
-      : real_(std::move(real)), silent_(silent), in_vain_(in_vain) {}
-  void send(FieldView<double> field, Stream stream) override {
-    if (!silent_) real_->send(field, stream);
-    if (in_vain_) move_clock(2 * timeout);
-  }
-  void receive(FieldView<double> field, Stream stream) override { real_->receive(field, stream); }
-  bool arrived() override { return !silent_ && real_->arrived(); }
-  void abandon() noexcept override { real_->abandon(); }
-
- private:
-  std::unique_ptr<Transport<double>> real_;
-  bool silent_, in_vain_;
-};
-
-TransportMaker<double> silent_transports(Device& device, const Communicator& communicator) {
-  const TransportMaker<double> real = silenced->make(device, communicator);
-  const bool silent = communicator.rank() == 1;
-  const auto connect = [=](auto fields, auto messages) {
-    return std::make_unique<SilentTransport>(real.connect(fields, messages), silent,
-                                             silent || messages.front().peer == 1);
-  };
-  return {connect, real.why_broken};
-}
-
 class TransportRegistry : public BackendTest {
  protected:
   // Subdomains in a column along z.
@@ -275,13 +247,13 @@ class TransportRegistry : public BackendTest {
 TEST_P(TransportRegistry, APeerThatNeverSendsIsGivenUp) {
   if (world().size() == 1) GTEST_SKIP() << "needs two ranks";
   on_each_transport([&](const Entry& entry) {
-    silenced = &entry;
-    const Entry silent{"silent", "of a test", true, false, anywhere, silent_transports};
-    const std::vector<Entry> registry{silent, *find_transport("host")};
+    real_transport = &entry;
+    const std::vector<Entry> registry{hanging, *find_transport("host")};
     const Decomposition decomposition = column();
     Field<double> field(device(), decomposition.subdomain(world().rank()).extent(), 1);
     const HaloExchange<double> halo(decomposition, world(), device(), {halo_field(field)},
                                     {.timeout = timeout}, registry);
+    real_transport = nullptr;
     for (const HaloLink& link : halo.links()) {
       if (world().rank() != 1 && link.peer != 1) continue;
       EXPECT_EQ(link.transport, "host");
