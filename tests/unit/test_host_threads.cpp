@@ -337,16 +337,32 @@ RankSight sees(Names gpus, int memory_group = 0, std::string host = "node0") {
   return {std::move(host), memory_group, std::move(gpus), "", false};
 }
 
-Names warnings(const std::vector<RankSight>& ranks, bool intended = false) {
-  return map_devices(ranks, intended).warnings;
+std::vector<RankSight> through_mps(std::vector<RankSight> ranks) {
+  for (RankSight& rank : ranks) rank.mps = true;
+  return ranks;
 }
 
-// No rank shares a GPU, and there is no warning.
-TEST(DeviceMap, EveryRankHasItsOwnWhereThatCanBe) {
-  const Names all{"A", "B", "C", "D"}, first{"A", "B"}, second{"C", "D"};
+TEST(DeviceMap, DealsOutGpusAndSaysWhereRanksShareOne) {
+  const Names all{"A", "B", "C", "D"}, first{"A", "B"}, second{"C", "D"}, swapped{"B", "A"};
+  const std::vector<RankSight> five(5, sees(first)),
+      one_idle{sees({"A"}), sees({"A"}), sees(second)};  // no rank uses D
+  std::vector<RankSight> one_without_mps = through_mps(five);
+  one_without_mps[2].mps = false;
+  const Ints in_turn{0, 1, 0, 1, 0};
+  const std::string two = "2 ranks of node0 share one GPU and take turns (",
+                    three =
+                        "3 ranks of node0 share one GPU and take turns (they see 2 GPUs there, and no MPS "
+                        "runs); ",
+                    idle =
+                        "2 ranks of node0 share one GPU while 1 of 3 there is idle (the ranks on it see "
+                        "none of these); show every rank all GPUs",
+                    groups = " see the same GPU and share no memory (MPI has 3 groups of them, ";
   const struct {
     std::vector<RankSight> ranks;
     Ints gpu;
+    int most_sharers = 1;
+    std::string warning, note;  // the start of the only warning; "": none
+    bool is_meant = false;      // parallel.ranks_per_gpu
   } cases[] = {
       {{sees(all), sees(all), sees(all), sees(all)}, {0, 1, 2, 3}},
       {{sees(all), sees(all)}, {0, 1}},
@@ -356,76 +372,32 @@ TEST(DeviceMap, EveryRankHasItsOwnWhereThatCanBe) {
       // srun --gpus-per-task: every rank counts its only GPU as 0.
       {{sees({"A"}), sees({"B"}), sees({"C"})}, {0, 0, 0}},
       // The first rank would take A, the only GPU that the second one sees, so it must take B.
-      {{sees({"A", "B"}), sees({"A"})}, {1, 0}},
+      {{sees(first), sees({"A"})}, {1, 0}},
+      // Each rank may number GPUs in its own order: B is in use, and so is A, the first one in its order.
+      {{sees(first), sees(first), sees(swapped)}, {0, 1, 0}, 2, two},
+      {{sees(swapped), sees(first), sees(first)}, {0, 0, 0}, 2, two},
+      // A container or control group for each rank: all believe to be the first of their host.
+      {{sees(all, 0), sees(all, 1), sees(all, 2)}, {0, 1, 2}, 1, "ranks of node0" + groups},
+      {{sees(all, 0, "a"), sees(all, 1, "b"), sees(all, 2, "c")}, {0, 1, 2}, 1, "ranks of a" + groups},
+      {one_idle, {0, 0, 0}, 2, idle},
+      {one_idle, {0, 0, 0}, 2, idle, "", true},
+      {through_mps(one_idle), {0, 0, 0}, 2, idle},
+      {{sees({"A"}), sees({"A"}), sees(second, 2)}, {0, 0, 0}, 2, idle},  // shares no memory with them
+      {{sees({"A"}), sees({"A"}), sees(second, 2, "node1")}, {0, 0, 0}, 2, two},  // does not help here
+      {five, in_turn, 3, three},
+      {five, in_turn, 3, "", "3 ranks per GPU in turns", true},
+      {through_mps(five), in_turn, 3, "", "3 ranks per GPU through MPS"},
+      {one_without_mps, in_turn, 3, three},
   };
   for (const auto& c : cases) {
-    const DeviceMap map = map_devices(c.ranks, false);
+    SCOPED_TRACE(&c - cases);
+    const DeviceMap map = map_devices(c.ranks, c.is_meant);
     EXPECT_EQ(map.gpu, c.gpu);
-    EXPECT_EQ(map.most_sharers, 1);
-    EXPECT_EQ(map.warnings, Names{});
-    EXPECT_EQ(map.notes, Names{});
+    EXPECT_EQ(map.most_sharers, c.most_sharers);
+    EXPECT_EQ(map.notes, c.note.empty() ? Names{} : Names{c.note});
+    EXPECT_EQ(map.warnings.empty(), c.warning.empty());
+    if (!c.warning.empty()) expect_start(only_text(map.warnings), c.warning);
   }
-  // Each rank may number GPUs in its own order: B is in use, and so is A, the first one in its order.
-  EXPECT_EQ(map_devices({sees(first), sees(first), sees({"B", "A"})}, false).gpu, (Ints{0, 1, 0}));
-  EXPECT_EQ(map_devices({sees({"B", "A"}), sees(first), sees(first)}, false).gpu, (Ints{0, 0, 0}));
-}
-
-// A container or control group for each rank: all believe to be the first of their host.
-TEST(DeviceMap, RanksWithoutCommonMemoryDoNotAllTakeTheFirstGpu) {
-  const Names all{"A", "B", "C"};
-  for (const std::string own_name : {"", "container"}) {  // names of the containers
-    std::vector<RankSight> ranks;
-    for (int rank = 0; rank < 3; ++rank)
-      ranks.push_back(sees(all, rank, own_name.empty() ? "node0" : own_name + std::to_string(rank)));
-    const DeviceMap map = map_devices(ranks, false);
-    EXPECT_EQ(map.gpu, (Ints{0, 1, 2}));
-    EXPECT_EQ(map.most_sharers, 1);
-    expect_start(
-        only_text(map.warnings),
-        "ranks of " + ranks[0].host + " see the same GPU and share no memory (MPI has 3 groups of them, ");
-  }
-}
-
-TEST(DeviceMap, SharingWhileAGpuIdlesIsAWarning) {
-  // Ranks 0 and 1 see only A; no rank uses C.
-  std::vector<RankSight> ranks{sees({"A"}), sees({"A"}), sees({"B", "C"})};
-  const Names expected = warnings(ranks);
-  expect_start(
-      only_text(expected),
-      "2 ranks of node0 share one GPU while 1 of 3 there is idle (the ranks on it see none of these); "
-      "show every rank all GPUs");
-  EXPECT_EQ(warnings(ranks, true), expected);  // regardless of the deck
-  ranks[2].memory_group = 2;                   // only a rank that shares no memory with them sees it
-  EXPECT_EQ(warnings(ranks), expected);
-  for (RankSight& rank : ranks) rank.mps = true;
-  EXPECT_EQ(warnings(ranks), expected);
-  // An idle GPU on another host does not help.
-  expect_start(warnings({sees({"A"}), sees({"A"}), sees({"B", "C"}, 2, "node1")}).at(0),
-               "2 ranks of node0 share one GPU and take turns (");
-}
-
-TEST(DeviceMap, MoreRanksThanGpus) {
-  std::vector<RankSight> ranks(5, sees({"A", "B"}));
-  const DeviceMap turns = map_devices(ranks, false);
-  EXPECT_EQ(turns.gpu, (Ints{0, 1, 0, 1, 0}));
-  EXPECT_EQ(turns.sharers, (Ints{3, 2, 3, 2, 3}));
-  EXPECT_EQ(turns.most_sharers, 3);
-  EXPECT_EQ(turns.notes, Names{});
-  expect_start(only_text(turns.warnings),
-               "3 ranks of node0 share one GPU and take turns (they see 2 GPUs there, and no MPS runs); ");
-
-  const DeviceMap allowed = map_devices(ranks, true);  // parallel.ranks_per_gpu
-  EXPECT_EQ(allowed.warnings, Names{});
-  EXPECT_EQ(allowed.notes, Names{"3 ranks per GPU in turns"});
-
-  for (RankSight& rank : ranks) rank.mps = true;
-  const DeviceMap mps = map_devices(ranks, false);
-  EXPECT_EQ(mps.warnings, Names{});
-  EXPECT_EQ(mps.notes, Names{"3 ranks per GPU through MPS"});
-  EXPECT_EQ(mps.gpu, turns.gpu);
-
-  ranks[2].mps = false;  // a rank without MPS takes turns with the others
-  EXPECT_EQ(warnings(ranks), turns.warnings);
 }
 
 TEST(DeviceMap, AFaultOfManyHostsIsReportedOnce) {
@@ -434,7 +406,7 @@ TEST(DeviceMap, AFaultOfManyHostsIsReportedOnce) {
     const int host = rank / 2;
     ranks.push_back(sees({"A" + std::to_string(host)}, 2 * host, "n" + std::to_string(host)));
   }
-  const std::string found = only_text(warnings(ranks));
+  const std::string found = only_text(map_devices(ranks, false).warnings);
   expect_start(found, "2 ranks of n0 share one GPU");
   EXPECT_TRUE(found.ends_with(" (and on 3 more hosts)")) << found;
 }
