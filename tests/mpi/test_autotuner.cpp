@@ -249,80 +249,8 @@ TEST(KernelChoices, LeaveOutWhatOthersAreComparedWith) {
   EXPECT_TRUE(choices.reductions.front()->fused);
 }
 
-// Variants of a step: queued as a graph, with sweeps that store their faces into the neighbours' ghosts, with
-// timed phases, with measured overlap. All give the bits of plain sweeps.
-
-// Runs of odd and even lengths, shorter and longer than a graph.
-template <class T>
-std::vector<SolverAnswer> answers_of_a_run(Solver<T>& solver) {
-  return answers(solver, {3, 16, 1, 33});
-}
-
-class SweepGraph : public BackendTest {
- protected:
-  // Of one rank's plain loops on the host, for every transport.
-  template <class T>
-  void expect_plain_answers(Config config, const char* reduction) {
-    const bool alone = world().size() == 1;
-    const std::vector<SolverAnswer> expected = answers_of_a_run(*PlainSolver<T>(config));
-    const Decomposition decomposition = even_blocks(config);
-    config.solver.reduction = reduction;
-    for (const std::string& transport : usable_transports(device(), world())) {
-      for (const int halo_width : {1, 3}) {
-        if (halo_width > decomposition.max_halo_width().value_or(halo_width)) continue;
-        for (const Overlap overlap : {Overlap::off, Overlap::on}) {
-          // Transports that cannot be recorded take the paths that OneAnswer.EveryTransport tests.
-          const bool recorded = alone || transport == "peer" || transport == "nccl";
-          if (!recorded && (halo_width > 1 || overlap == Overlap::on)) continue;
-          SCOPED_TRACE(fmt::format("{} bytes, {}, {}, {}, depth {}, overlap {}", sizeof(T),
-                                   periodic_axes(config)[0] ? "periodic" : "walls", reduction, transport,
-                                   halo_width, overlap == Overlap::on));
-          config.parallel.transport = transport;
-          config.parallel.overlap = overlap;
-          config.solver.halo_width = halo_width;
-          Solver<T> solver = solver_of<T>(config, decomposition, world(), device(), true,
-                                          transport != "auto" && halo_width == 1);
-          if (alone || transport != "auto") {
-            EXPECT_EQ(solver.plan().graph, recorded);
-          }
-          EXPECT_EQ(answers_of_a_run(solver), expected);
-        }
-      }
-    }
-  }
-};
-
-TEST_P(SweepGraph, LeavesTheBitsAlone) {
-  for (const Config& config :
-       {decks::without_time(decks::every_wall({9, 10, 13})), decks::periodic({8, 9, 13})}) {
-    expect_plain_answers<double>(config, "fused");
-    expect_plain_answers<float>(config, "warp_shuffle");
-    if (world().size() > 1) continue;
-    expect_plain_answers<double>(config, "warp_shuffle");
-    expect_plain_answers<float>(config, "fused");
-  }
-}
-
-TEST_P(SweepGraph, ThatADeckInsistsOnIsRejectedWhereHalosNeedTheHost) {
-  if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
-  Config config = decks::without_time(decks::every_wall({9, 10, 13}));
-  config.parallel.transport = "host";
-  config.solver.cuda_graph = GraphChoice::on;
-  const auto work = [&] { solver_of<double>(config, even_blocks(config), world(), device()); };
-  EXPECT_EQ(
-      refusal<CollectiveError>(work, ExitCode::deck),
-      "test: solver.cuda_graph: sweeps cannot be queued as graphs here (ranks 0 and 1 exchange halos by "
-      "transport host, which needs the host); use auto");
-}
-// A graph would repeat the values of the time at which it was recorded.
-TEST_P(SweepGraph, IsNotRecordedWhereValuesVary) {
-  Config config = decks::every_wall({9, 10, 13});
-  ASSERT_TRUE(values_vary_by_sweep(config));
-  Solver<double> solver = solver_of<double>(config, even_blocks(config), world(), device(), true);
-  EXPECT_FALSE(solver.plan().graph);
-  EXPECT_EQ(answers_of_a_run(solver), answers_of_a_run(*PlainSolver<double>(config)));
-}
-INSTANTIATE_TEST_SUITE_P(Cuda, SweepGraph, testing::Values(Backend::cuda));
+// Variants of a step: with sweeps that store their faces into the neighbours' ghosts, with timed phases, with
+// measured overlap. All give the bits of plain sweeps; test_one_answer.cpp tests graphs.
 
 // Sweeps that store their faces into the neighbours' ghosts give the bits of exchanges: on every process
 // grid, for every sequence of sweeps, as graphs too. Where they are not possible, an error says why.

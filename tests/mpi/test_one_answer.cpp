@@ -11,6 +11,7 @@
 #include "config/materials.hpp"
 #include "kernels/stencil.hpp"
 #include "support/decks.hpp"
+#include "support/error_text.hpp"
 #include "support/field_by_index.hpp"
 #include "support/repeat.hpp"
 
@@ -63,6 +64,8 @@ struct Ways {
   std::vector<std::string> kernels{"auto"};
   std::vector<Overlap> overlaps{Overlap::off, Overlap::on};
   std::optional<int> time_block{};  // where the kernel can; otherwise that of the deck
+  std::string reduction{};          // otherwise that of the deck
+  bool graph = false;               // sweeps are queued as graphs where possible
   int nth = 1;
 };
 
@@ -74,6 +77,7 @@ void expect_one_answer(Config config, const Ways& ways, Device& device, const Ru
   const std::vector<Outcome<T>> expected = run(*PlainSolver<T>(config));
   std::vector<std::string> transports = usable_transports(device, world);
   if (!ways.every_transport) transports.erase(transports.begin(), transports.end() - 1);
+  if (!ways.reduction.empty()) config.solver.reduction = ways.reduction;
   const auto expect = [&](const Decomposition& decomposition) {
     if (left_out(device, ways.nth)) return;
     SolverKernels<T> kernels = choose_kernels<T>(config, device.backend());
@@ -83,7 +87,9 @@ void expect_one_answer(Config config, const Ways& ways, Device& device, const Ru
         "{} bytes, transport {}, process grid {}, depth {}, kernel {}, fused {}, overlap {}", sizeof(T),
         config.parallel.transport, text(decomposition.process_grid()), config.solver.halo_width.value_or(0),
         config.solver.kernel, kernels.sweep.time_block, static_cast<int>(config.parallel.overlap)));
-    Solver<T> solver(config, decomposition, world, device, kernels);
+    kernels.graph = kernels.graph || ways.graph;
+    const bool is_timed = ways.graph && config.parallel.transport != "auto" && config.solver.halo_width == 1;
+    Solver<T> solver(config, decomposition, world, device, kernels, is_timed);
     const std::vector<Outcome<T>> found = run(solver);
     for (std::size_t i = 0; i < found.size(); ++i) {
       SCOPED_TRACE(fmt::format("part {}", i));
@@ -292,6 +298,56 @@ TEST_P(OneAnswer, EveryTransport) {
   const Config config = decks::periodic({12, 9, 10});
   expect_one_answer<double>(config, {.every_transport = true}, device(), at_once);
   expect_one_answer<float>(config, {.every_transport = true}, device(), at_once);
+}
+
+class SweepGraph : public BackendTest {};
+INSTANTIATE_TEST_SUITE_P(Cuda, SweepGraph, testing::Values(Backend::cuda));
+
+// Runs of odd and even lengths, shorter and longer than a graph, with every transport that can be recorded.
+TEST_P(SweepGraph, LeavesTheBitsAlone) {
+  const bool alone = world().size() == 1;
+  const auto run = [&](auto& solver) {
+    const std::string& transport = solver.level().config().parallel.transport;
+    const bool is_reference = solver.level().device().backend() == Backend::host;
+    if (!is_reference && (alone || transport != "auto")) {
+      EXPECT_EQ(solver.plan().graph, alone || transport == "peer" || transport == "nccl");
+    }
+    return outcomes(solver, {3, 16, 1, 33});
+  };
+  for (const char* reduction : {"fused", "warp_shuffle"}) {
+    const Ways ways{.every_transport = true,
+                    .process_grids = {even_process_grid(world().size())},
+                    .halo_widths = {1, 3},
+                    .reduction = reduction,
+                    .graph = true};
+    for (const Config& config :
+         {decks::without_time(decks::every_wall({9, 10, 13})), decks::periodic({8, 9, 13})}) {
+      expect_one_answer<double>(config, ways, device(), run);
+      expect_one_answer<float>(config, ways, device(), run);
+    }
+  }
+}
+
+// A graph would repeat the values of the time at which it was recorded.
+TEST_P(SweepGraph, IsNotRecordedWhereValuesVary) {
+  const Config config = decks::every_wall({9, 10, 13});
+  ASSERT_TRUE(values_vary_by_sweep(config));
+  expect_one_answer<double>(config, {.graph = true}, device(), [](auto& solver) {
+    EXPECT_FALSE(solver.plan().graph);
+    return outcomes(solver, {3, 16, 1, 33});
+  });
+}
+
+TEST_P(SweepGraph, ThatADeckInsistsOnIsRejectedWhereHalosNeedTheHost) {
+  if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
+  Config config = decks::without_time(decks::every_wall({9, 10, 13}));
+  config.parallel.transport = "host";
+  config.solver.cuda_graph = GraphChoice::on;
+  const auto work = [&] { solver_of<double>(config, even_blocks(config), world(), device()); };
+  EXPECT_EQ(
+      refusal<CollectiveError>(work, ExitCode::deck),
+      "test: solver.cuda_graph: sweeps cannot be queued as graphs here (ranks 0 and 1 exchange halos by "
+      "transport host, which needs the host); use auto");
 }
 
 // The norms of the reduction `reproducible`: the same bits on every process grid as on one rank's CPU, where
