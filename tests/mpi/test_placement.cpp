@@ -124,24 +124,15 @@ TEST_F(PlacementCuda, SharingThatIsMeantIsNoWarning) {
 
 TEST(RunOutput, RankTableComesInRankOrderOnEveryRank) {
   const Communicator world = Communicator::world();
-  const RankInfo mine{world.rank(),
-                      "host \"\n",
-                      Backend::cuda,
-                      world.rank() % 2,
-                      "GPU",
-                      fmt::format("uuid {}", world.rank()),
-                      3,
-                      1000000000000 + world.rank(),
-                      7};
-  const std::vector<RankInfo> ranks = gather_ranks(mine, world);
-  ASSERT_EQ(ranks.size(), static_cast<std::size_t>(world.size()));
-  for (int rank = 0; rank < world.size(); ++rank) {
-    const RankInfo& info = ranks[static_cast<std::size_t>(rank)];
-    EXPECT_EQ(std::tuple(info.rank, info.host, info.backend, info.device_index, info.uuid, info.threads,
-                         info.cells, info.peak_bytes),
-              std::tuple(rank, "host \"\n", Backend::cuda, rank % 2, fmt::format("uuid {}", rank), 3,
-                         1000000000000 + rank, 7));
-  }
+  const auto info = [](std::int64_t rank) {
+    const std::string uuid = fmt::format("uuid {}", rank);
+    const int number = static_cast<int>(rank);
+    return RankInfo{number, "host \"\n", Backend::cuda, number % 2, "GPU", uuid, 3, (rank + 1) << 40, 7};
+  };
+  RunRecord expected, found;
+  for (int rank = 0; rank < world.size(); ++rank) expected.ranks.push_back(info(rank));
+  found.ranks = gather_ranks(info(world.rank()), world);
+  EXPECT_EQ(to_json(found), to_json(expected));
 }
 
 TEST(RunOutput, ThreadsOfAllRanksFitTheHost) {
@@ -173,7 +164,6 @@ class HostCopies : public BackendTest {
       solver.sweep(beside);
       const std::uint64_t part = fingerprint(copy.view(), solver.subdomain().lo, config.grid.cells);
       EXPECT_EQ(world().all_reduce(part, ReduceOp::sum), taken);
-      EXPECT_GE(copy.seconds(), 0);
       EXPECT_NE(solver.fingerprint(), taken);
     }
   }

@@ -312,14 +312,6 @@ TEST(Balance, WhatIsLeftOverIsRejectedInWatts) {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-template <class T>
-TemperatureExtremes extremes_of(const FieldView<T>& field, Box box, Int3 cells) {
-  FieldView<const T> part = field;
-  part.origin = &field(box.lo);
-  part.extent = box.extent();
-  return temperature_extremes<T>(part, box.lo, cells);
-}
-
 // Few distinct values, so that most occur in several cells: the first cell counts, for any decomposition.
 template <class T>
 void expect_first_of_equals(std::uint64_t seed) {
@@ -340,11 +332,11 @@ void expect_first_of_equals(std::uint64_t seed) {
   const auto all_of = [](const TemperatureExtremes& e) {
     return std::tuple(e.lowest.value, e.lowest.number, e.highest.value, e.highest.number, e.nan_cells);
   };
-  EXPECT_EQ(all_of(extremes_of(field.view(), {{0, 0, 0}, n}, n)), all_of(expected));
+  EXPECT_EQ(all_of(temperature_extremes<T>(field.view(), {0, 0, 0}, n)), all_of(expected));
   TemperatureExtremes joined;  // parts in the wrong order
   for (const Box box :
        {Box{{4, 3, 0}, n}, Box{{0, 3, 0}, {4, 7, 5}}, Box{{0, 0, 0}, {11, 3, 5}}, Box{{0, 0, 0}, {0, 3, 5}}})
-    joined.add(extremes_of(field.view(), box, n));
+    joined.add(temperature_extremes<T>(field.view().part(box), box.lo, n));
   EXPECT_EQ(all_of(joined), all_of(expected));
 }
 
@@ -360,11 +352,11 @@ TEST(TemperatureExtremes, OfNothingButNanThereAreNone) {
   const auto host = make_host_device();
   Field<double> field(*host, n, 1);
   for_each_cell(n, [&](Int3 c) { field.view()(c) = nan; });
-  TemperatureExtremes found = extremes_of(field.view(), {{0, 0, 0}, n}, n);
+  TemperatureExtremes found = temperature_extremes<double>(field.view(), {0, 0, 0}, n);
   EXPECT_FALSE(found.any());
   EXPECT_EQ(found.nan_cells, 4);
   field.view()(1, 1, 0) = -std::numeric_limits<double>::infinity();
-  found = extremes_of(field.view(), {{0, 0, 0}, n}, n);
+  found = temperature_extremes<double>(field.view(), {0, 0, 0}, n);
   EXPECT_EQ(found.highest.value, -std::numeric_limits<double>::infinity());
   EXPECT_EQ(found.highest.cell(n), (Int3{1, 1, 0}));
   EXPECT_EQ(found.lowest.number, 3);

@@ -68,8 +68,7 @@ std::vector<T> applied(const Config& config, const std::vector<RegionValue>& ent
                        double scale = 1, const std::string& key = "initial") {
   const Int3 extent = subdomain.extent();
   std::vector<T> cells(static_cast<std::size_t>(extent.product()), T(-1));
-  RegionValues(config, entries, key)
-      .apply(scale, subdomain, FieldView<T>{cells.data(), extent.x, extent.x * extent.y, extent, 0});
+  RegionValues(config, entries, key).apply(scale, subdomain, dense_view(cells.data(), extent));
   return cells;
 }
 
