@@ -113,10 +113,8 @@ TEST_F(Snapshot, HoldsEveryCellAtItsPlace) {
 
 TEST_F(Snapshot, AFolderThatIsMissingIsCannotCreate) {
   SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_ / "none", {}, in_step_);
-  EXPECT_EQ(refusal<CollectiveError>([&] { write<float>(to, 0); }, ExitCode::cannot_create),
-            folder_ /
-                "none/test_00000000.hdf.part: creating failed (No such file or directory); check the "
-                "folder, its permissions and its free space");
+  expect_start(refusal<CollectiveError>([&] { write<float>(to, 0); }, ExitCode::cannot_create),
+               folder_ / "none/test_00000000.hdf.part: creating failed (No such file or directory); check ");
 }
 
 TEST_F(Snapshot, ANameThatIsTakenByAFolderIsIo) {

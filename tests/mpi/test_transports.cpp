@@ -29,10 +29,8 @@ TEST(NcclTransport, RefusesRanksThatShareAGpu) {
   OneGpuOfAll device;
   if (const std::string why = entry->unsupported(device); !why.empty()) GTEST_SKIP() << why;
   if (world.size() == 1) GTEST_SKIP() << "needs two ranks";
-  const std::string said = refusal([&] { entry->make(device, world); }, ExitCode::unavailable);
-  EXPECT_EQ(said,
-            "ranks 0 and 1 share GPU-1, which NCCL does not allow; start one rank a GPU, or use another "
-            "transport");
+  expect_start(refusal([&] { entry->make(device, world); }, ExitCode::unavailable),
+               "ranks 0 and 1 share GPU-1, which NCCL does not allow; start one rank a GPU, or use another ");
 }
 
 // Which transport a pair of neighbours uses, with transports that fail in every possible way.

@@ -183,9 +183,8 @@ TEST(ConfigCrossChecks, Steady) {
   expect_problem(steady("  error: 0.01\n  criterion: absolute\n" + boundary),
                  "11:3: problem.criterion: does not go with error (on line 10); keep one");
   expect_problem(steady("  weight: 1.01\n" + boundary), "10:11: problem.weight: 1.01 is out of");
-  EXPECT_EQ(parse(steady("  weight: 1\n" + boundary)).warnings,
-            std::vector<std::string>{"deck.yaml:10:11: problem.weight: with 1 a checkerboard error never "
-                                     "decays; 0.99 costs 1 % more sweeps"});
+  expect_start(only_text(parse(steady("  weight: 1\n" + boundary)).warnings),
+               "deck.yaml:10:11: problem.weight: with 1 a checkerboard error never decays; 0.99 costs ");
   // Whether a patch makes coarse grids of one material impossible is asked of a sound grid and laws.
   const std::string patch =
       "boundaries: {z_max: {kind: temperature, value: 300, where: {from: [0, 0], to: [0.5, 0.5]}}}\n";
@@ -230,10 +229,8 @@ TEST(ConfigCrossChecks, ShapesAndOutput) {
       "7:53: initial.0.to: 0.5 is not beyond 0.5 along z; write the larger corner last");
   expect_problem(
       steady("  mean_temperature: 300\noutput: {every_time: 1, slices: [{cell: 1, every_time: 3}]}\n"),
-      "11:22: output.every_time: a steady problem has no time; use every_steps, in sweeps or "
-      "cycles\n"
-      "deck.yaml:11:56: output.slices.0.every_time: a steady problem has no time; use every_steps, in "
-      "sweeps");
+      "11:22: output.every_time: a steady problem has no time; use every_steps, in sweeps or cycles\n"
+      "deck.yaml:11:56: output.slices.0.every_time: a steady problem has no time; use every_steps");
   for (const char* interval : {"every_steps: 11", "every_time: 1"}) {
     const Config off =
         parse(base + "output: {" + interval + ", snapshots: false}\n");  // whatever the deck says
@@ -270,12 +267,10 @@ TEST(ConfigCrossChecks, Registry) {
                  "10:21: solver.histogram: 'openmp' runs on another device than the reduction");
   expect_problem(with("kernel: shared"), "10:18: solver.kernel: 'shared' is not in this build",
                  ExitCode::unavailable);
-  expect_problem(
-      with("kernel: shared, halo_width: 0"),
-      "10:18: solver.kernel: 'shared' is not in this build (it has no CUDA); use one of "
-      "auto, reference, openmp, naive\n"
-      "deck.yaml:10:38: solver.halo_width: 0 is out of range; write a whole number from 1 to 64, or "
-      "auto");
+  expect_problem(with("kernel: shared, halo_width: 0"),
+                 "10:18: solver.kernel: 'shared' is not in this build (it has no CUDA); use one of "
+                 "auto, reference, openmp, naive\n"
+                 "deck.yaml:10:38: solver.halo_width: 0 is out of range; write a whole number from 1 to 64");
   expect_problem(with("kernel: naive") + "parallel: {device: cpu}\n",
                  "10:18: solver.kernel: 'naive' does not run on parallel.device cpu");
 }
@@ -296,10 +291,8 @@ TEST(ConfigTransport, IsAWordOfTheTableAndLeavesNoResultsWhereItMovesNothing) {
   expect_problem(base + mock + no_results + "verify: {solution: decaying_mode}\n", start + "no verify");
   const std::string boundary = "boundaries: {x_min: {kind: temperature, value: 300}}\n";
   expect_problem(steady(mock + no_results + boundary), start + "problem.kind transient");
-  EXPECT_EQ(
-      parse(base + mock + no_results).warnings,
-      std::vector<std::string>{"deck.yaml:10:23: parallel.transport: 'mock' moves nothing: the field is "
-                               "meaningless, and only times are worth anything"});
+  expect_start(only_text(parse(base + mock + no_results).warnings),
+               "deck.yaml:10:23: parallel.transport: 'mock' moves nothing: the field is meaningless, ");
 }
 
 // For cells of 1/8, 1/9 and 1/10 m. faults/test_outputs.py tests the names of files.
@@ -515,9 +508,8 @@ TEST(ConfigKernel, IsNamedWhereItCannot) {
                                     "material: {default: core}\n"
                                     "regions: [{layers: [{material: board, thickness: 0.5}]}]\n");
   expect(body, "sweep a body of several materials, or of one that differs by axis in this version; ");
-  EXPECT_EQ(parse(replaced(body, "  core:", "  room: {ambient: 1, coefficient: 1}\n  core:")).warnings,
-            std::vector<std::string>{"deck.yaml:5:3: materials.room: no cell has it: neither regions nor "
-                                     "material.default name it"});
+  const std::string with_room = replaced(body, "  core:", "  room: {ambient: 1, coefficient: 1}\n  core:");
+  expect_start(only_text(parse(with_room).warnings), "deck.yaml:5:3: materials.room: no cell has it: ");
   const std::string law =
       replaced(base, "diffusivity: 1", "conductivity: 1\n  density: 1\n  heat_capacity: 1");
   expect(law + "boundaries: {x_min: {kind: convection, coefficient: 25 + y, ambient: 300}}\n",
