@@ -143,10 +143,10 @@ inline std::uint64_t seed_of_all(const Communicator& world) {
   return static_cast<std::uint64_t>(world.all_reduce(seed, ReduceOp::sum));
 }
 
-// The transports to test: `auto`, and those of the registry that work on this device and between all ranks.
-// Collective. Rank 0 prints which transports are left out, and why.
+// The transports of the registry that work on this device and between all ranks. Collective. Rank 0 prints
+// which are left out, and why.
 inline std::vector<std::string> usable_transports(Device& device, const Communicator& communicator) {
-  std::vector<std::string> usable{"auto"};
+  std::vector<std::string> usable;
   for (const TransportEntry<double>& entry : transport_registry<double>()) {
     if (!entry.moves_data) continue;
     std::string why = entry.unsupported(device);

@@ -168,7 +168,6 @@ class HaloGhosts : public BackendTest {
 
 TEST_P(HaloGhosts, HoldTheCellsOfTheNeighbours) {
   for (const std::string& transport : usable_transports(device(), world())) {
-    if (transport == "auto") continue;  // one of the others
     for (const int ghosts : {1, 2, 4}) {
       if (ghosts == 2 && is_slow(device())) continue;
       for (const Case& c : all_cases(world().size(), ghosts, is_slow(device()))) {
@@ -220,7 +219,6 @@ class HaloOrder : public BackendTest {
   template <class Check>
   void on_each_transport(Check check) {
     for (const std::string& transport : usable_transports(device(), world())) {
-      if (transport == "auto") continue;  // one of the others
       for (const auto& [axis, ghosts, fields] :
            {std::tuple{0, 1, 2}, std::tuple{0, 2, 1}, std::tuple{2, 1, 1}, std::tuple{2, 2, 2}}) {
         Case c{{60, 40, 40}, {1, 1, 1}, {true, true, true}, ghosts};

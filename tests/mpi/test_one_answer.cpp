@@ -58,7 +58,7 @@ void expect_outcome(const Outcome<T>& found, const Outcome<T>& whole, Int3 n, Bo
 
 // Configurations that must give the result of one rank's plain loops; a slow device tests every `nth`.
 struct Ways {
-  bool every_transport = false;  // otherwise the last one
+  bool every_transport = false;  // and `auto`; otherwise the last one
   std::vector<Int3> process_grids = tested_process_grids(Communicator::world().size());
   std::vector<std::optional<int>> halo_widths{std::nullopt};  // those that a process grid allows
   std::vector<std::string> kernels{"auto"};
@@ -77,6 +77,7 @@ void expect_one_answer(Config config, const Ways& ways, Device& device, const Ru
   const std::vector<Outcome<T>> expected = run(*PlainSolver<T>(config));
   std::vector<std::string> transports = usable_transports(device, world);
   if (!ways.every_transport) transports.erase(transports.begin(), transports.end() - 1);
+  if (ways.every_transport) transports.emplace_back("auto");
   if (!ways.reduction.empty()) config.solver.reduction = ways.reduction;
   const auto expect = [&](const Decomposition& decomposition) {
     if (left_out(device, ways.nth)) return;
