@@ -473,7 +473,6 @@ TEST_P(HidingOfHalos, IsMeasuredWithoutATrace) {
   Config config = decks::every_wall({16, 13, 15});
   for (const int halo_width : {1, 2}) {
     for (const Overlap overlap : {Overlap::on, Overlap::off}) {
-      if (left_out(device(), 3)) continue;
       SCOPED_TRACE(fmt::format("depth {}, overlap {}", halo_width, overlap == Overlap::on ? "on" : "off"));
       config.solver.halo_width = halo_width;
       config.parallel.overlap = overlap;
