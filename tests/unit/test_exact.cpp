@@ -58,16 +58,6 @@ double half_waves(Pair pair, int m) {
   return pair == Pair::periodic ? 2 * m : pair == Pair::fixed || pair == Pair::insulated ? m : m - 0.5;
 }
 
-std::vector<double> sampled(const Config& config, const ExactField& exact) {
-  const GridAxes axes(config);
-  std::vector<double> values;
-  for_each_cell(config.grid.cells, [&](Int3 c) {
-    const Vector3 at = axes.centre(c);
-    values.push_back(exact(at[0], at[1], at[2], 0));
-  });
-  return values;
-}
-
 std::string error_of(const Config& config) {
   return deck_error([&] { make_exact(config); });
 }
@@ -92,7 +82,12 @@ TEST(Exact, ModesOfEveryMixDecayByTheDiscreteFactor) {
           square += discrete_square(half_waves(all[axis], axis + 1), config.grid.cells[axis],
                                     spacing(config)[axis]);
         const double factor = 1 - diffusivity(config) * time_plan(config).dt * square;
-        const auto before = sampled(config, *exact), after = PlainSweep(config)(before);
+        std::vector<double> before;
+        for_each_cell(config.grid.cells, [&, axes = GridAxes(config)](Int3 c) {
+          const Vector3 at = axes.centre(c);
+          before.push_back((*exact)(at[0], at[1], at[2], 0));
+        });
+        const std::vector<double> after = PlainSweep(config)(before);
         double largest = 0;
         for (std::size_t i = 0; i < before.size(); ++i) {
           ASSERT_NEAR(after[i], offset + factor * (before[i] - offset), 2e-12);
