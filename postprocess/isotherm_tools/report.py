@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from isotherm_tools import body, figures, studies
 from isotherm_tools.bench import FLOPS_A_POINT, BenchRecord, ladder_figure, roofline_figure
-from isotherm_tools.pictures import AXES, Scale, draw_plane, history_figure, is_steady, moment, slice_figure
+from isotherm_tools.pictures import AXES, Scale, draw_plane, history_figure, is_steady, moment, places_in, slice_figure
 from isotherm_tools.program import FILE_MISSING, Failure, add_subcommand, content_of, write_text
 from isotherm_tools.report_page import Section, facts, page, paragraph, picture, pictures, table, text_block, tiles, warnings
 from isotherm_tools.run import open_run
@@ -290,7 +290,8 @@ def plane_picture(name, snapshot, series):
     shrink = min(figures.WIDTH / wide, HEIGHT / high)
     figure.set_size_inches(max(2.5, wide * shrink), max(1.6, high * shrink))
     figure.axes[0].set_title("", loc="left")
-    when, values = moment(snapshot, is_steady(series)), span([plane])
+    where = format_length(snapshot.centres(axis)[index], places_in(snapshot, axis)[2])
+    when, values = moment(snapshot, is_steady(series)), f"{span([plane])} in the plane {AXES[axis]} = {where}"
     return picture(figure, form="png", alt=f"Temperature of {name}, {when}: {values}", caption=f"{name} at {when}: {values}.")
 
 

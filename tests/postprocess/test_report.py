@@ -191,6 +191,7 @@ def test_the_three_planes_stand_as_in_a_drawing_and_to_scale(snapshot, tmp_path)
         "x [mm]", "y [mm]", "z [mm]", "z [mm]")
     wide, high = np.array([places[0].width, places[0].height]) * figure.get_size_inches()
     assert wide / high == pytest.approx(12 / 14) and pages.stretched_axes(snapshot) == []
+    assert pages.plane_picture("demo", snapshot, [snapshot]).count(": 1300 K to 1431 K in the plane z = 10 mm") == 2  # alt, caption
     thin = Snapshot(write_snapshot(tmp_path, np.ones((2, 8, 16)), spacing=(1e-3, 1e-3, 1e-3)), 10)
     assert pages.stretched_axes(thin) == ["z"]
 
