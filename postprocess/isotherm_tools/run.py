@@ -131,8 +131,8 @@ class Table(dict):
             text = path.read_text(encoding="utf-8")
             self.remarks = [line[1:].strip() for line in text.splitlines() if line.startswith("#")]
             lines = [line for line in text.splitlines() if not line.startswith("#")]
-            if not text.endswith("\n") and lines and lines[-1].count(",") < lines[0].count(","):
-                lines.pop()  # the line is being written, or the run was killed
+            if lines and not text.endswith("\n"):
+                lines.pop()  # the line is being written, or the run was killed: its last number may lack digits
             head, *rows = [row for row in csv.reader(lines) if row] or [[]]
             if not head:
                 raise ValueError("it is empty")

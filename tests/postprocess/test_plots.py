@@ -201,6 +201,8 @@ def test_history_with_diagnostics(tmp_path):
     history = Table(path, "")
     assert [list(values) for values in history.due("residual")] == [[10, 20], [1, 2], [0.5, 0.25]]
     assert [list(values) for values in history.due("max_K")] == [[0, 20], [0, 2], [310, 309]]
+    path.write_text(DIAGNOSTICS[:-1])  # of the last line digits may be missing
+    assert list(Table(path, "")["sweep"]) == [0, 10]
 
 
 def test_columns_are_drawn_by_unit(tmp_path):
