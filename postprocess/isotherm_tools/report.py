@@ -438,14 +438,14 @@ def answer(record, history):
         place = ", ".join(f"{metres / unit.si:.6g}" for metres in found["position_m"])
         figures.append((f"{name} temperature", kelvin(found["temperature_K"]),
                         f"at ({place}) {unit.name}, cell ({', '.join(map(str, found['cell']))})"))
-    # The maximum over all lines of history.csv, if it is above the temperature at the end.
-    highest = end["highest"] and end["highest"]["temperature_K"]
-    if history is not None and "max_K" in history and highest is not None:
+    # The maximum over all lines of history.csv, if it is above the temperature at the end; a steady run has no times.
+    highest, steady = end["highest"] and end["highest"]["temperature_K"], record["method"]["problem"] == "steady"
+    if not steady and history is not None and "max_K" in history and highest is not None:
         _, times, values = history.due("max_K")
         if len(values) and values.max() > highest:
             figures.append(("peak over time", kelvin(values.max()),
                             f"at {format_time(times[values.argmax()])}, of the lines of history.csv"))
-    figures.append(("at the end", f"sweep {end['sweep']}", "of a steady problem") if record["method"]["problem"] == "steady" else
+    figures.append(("at the end", f"sweep {end['sweep']}", "of a steady problem") if steady else
                    ("at the end", format_time(end["time_s"]), f"sweep {end['sweep']}"))
     if end["nan_cells"]:
         figures.append(("not a number", str(end["nan_cells"]), "cells"))
