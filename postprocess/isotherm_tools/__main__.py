@@ -8,8 +8,9 @@ from pathlib import Path
 
 import isotherm_tools
 from isotherm_tools.program import FILE_MISSING, IO, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure, failing
-from isotherm_tools.text import in_quotes
+from isotherm_tools.text import in_quotes, printable
 
+REMEDY = "source build/env.sh, which run.sh makes, or install the package with what it needs: pip install ./postprocess"
 PACKAGES = {"numpy": "numpy", "h5py": "h5py", "matplotlib": "matplotlib", "PIL": "pillow"}
 # Subcommands that need none of these packages, and start without loading them.
 STARTERS = {"baseline": "baseline", "compare": "compare", "study": "study.command"}
@@ -28,8 +29,7 @@ def main(arguments=None):
     missing = [] if starter else [package for module, package in PACKAGES.items() if not importlib.util.find_spec(module)]
     if missing or is_old:
         lacks = "has no " + ", ".join(missing) if missing else "is older than 3.9"
-        print(f"{name}: {sys.executable} {lacks}; source build/env.sh, which run.sh makes, or install the package with what it "
-              "needs: pip install ./postprocess", file=sys.stderr)
+        print(f"{name}: {sys.executable} {lacks}; {REMEDY}", file=sys.stderr)
         return UNAVAILABLE
     try:
         if starter:
@@ -48,7 +48,9 @@ def main(arguments=None):
 
 
 def parser():
-    from isotherm_tools import bench, pictures, report, scaling, studies  # which need the packages
+    os.environ["MPLBACKEND"] = "Agg"  # a name of the user's that matplotlib does not know ends its import
+    with failing(ImportError, UNAVAILABLE, lambda error: f"{sys.executable} cannot load a package ({printable(str(error), 200)}); {REMEDY}"):
+        from isotherm_tools import bench, pictures, report, scaling, studies  # which need the packages
 
     top = argparse.ArgumentParser(prog="isotherm", description=isotherm_tools.__doc__)
     subcommands = top.add_subparsers(title="subcommands", required=True, metavar="SUBCOMMAND")

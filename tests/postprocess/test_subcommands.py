@@ -59,6 +59,13 @@ def test_a_folder_that_may_not_be_searched_is_one_line(words, monkeypatch, capsy
     assert capsys.readouterr().err.removeprefix("isotherm slice: ").startswith("'closed' cannot be read (Permission denied); ")
 
 
+def test_packages_that_cannot_be_loaded_are_one_line(tmp_path):
+    ran("slice", tmp_path / "none", code=66, MPLBACKEND="unknown")
+    (tmp_path / "h5py.py").write_text("raise ImportError('no libhdf5')")
+    done = ran("slice", tmp_path / "none", code=69, PYTHONPATH=f"{tmp_path}:{os.environ['PYTHONPATH']}")
+    assert done.stderr.count("\n") == 1 and "(no libhdf5); source build/env.sh" in done.stderr
+
+
 def stdout_of(encoding):
     return io.TextIOWrapper(io.BytesIO(), encoding=encoding)
 
