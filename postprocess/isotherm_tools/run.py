@@ -18,6 +18,7 @@ from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, co
 from isotherm_tools.text import groups, split_unit
 
 SNAPSHOT = re.compile(r"(?P<name>.+)_(?P<sweep>\d+)\.hdf")
+PART = re.compile(r".+_(slice_[\w-]+|region|coarse)")
 TEMPERATURES = ("temperature", "VTKHDF/PointData/T")  # the dataset in format 2, and in format 1
 WHOLE = "isotherm snapshot"
 
@@ -33,13 +34,14 @@ class Run:
         matches = [match for entry in self.path.iterdir() if (match := SNAPSHOT.fullmatch(entry.name))]
         files = {name: sorted((int(each["sweep"]), self.path / each[0]) for each in those)
                  for name, those in sorted(groups(matches, lambda match: match["name"]).items())}
-        whole = [name for name, found in files.items() if is_whole(found[0][1])]
+        are_whole = {name: is_whole(found[0][1], name) for name, found in files.items()}
+        whole = [name for name in files if are_whole[name]]
         if len(whole) > 1:
             raise Failure(DATA, f"{self.path} holds snapshots of several runs ({', '.join(whole)})")
         self.name = whole[0] if whole else self.path.resolve().name
-        self._whole = Snapshots(files.pop(self.name)) if whole else None
+        self._whole = Snapshots(files[self.name]) if whole else None
         #: Slices, region and coarse field: name of the files without the sweep -> `Snapshots`.
-        self.parts = {name: Snapshots(found) for name, found in files.items()}
+        self.parts = {name: Snapshots(found) for name, found in files.items() if are_whole[name] is False}
 
     def __repr__(self):
         return f"open_run({str(self.path)!r})"
@@ -164,11 +166,11 @@ def open_hdf5(path):
         yield file
 
 
-def is_whole(path):
-    """Files that do not state their kind count as whole snapshots, and are checked later."""
-    with suppress(Failure, KeyError), open_hdf5(path) as file:
-        return file["isotherm"].attrs["format"] in (WHOLE, WHOLE.encode())
-    return True
+def is_whole(path, series):
+    """False for parts, None for files of other programs. The name of its series decides on a damaged file, which is checked later."""
+    with suppress(Failure), open_hdf5(path) as file:
+        return file["isotherm"].attrs.get("format", WHOLE) in (WHOLE, WHOLE.encode()) if "isotherm" in file else None
+    return not PART.fullmatch(series)
 
 
 class Snapshots(Sequence):

@@ -266,14 +266,18 @@ def test_wrong_data_is_65(refused, tmp_path):
     refused(65, f"slice: {text} cannot be read as HDF5 (", "slice", tmp_path)
 
     with h5py.File(text, "w") as file:
-        file["other"] = 1
+        file.create_group("isotherm")
     refused(65, f"slice: {text} is no snapshot of isotherm (", "slice", tmp_path)
 
     write_snapshot(tmp_path, coded(2, 2, 2), 2, name="other")
     refused(65, f"slice: {tmp_path} holds snapshots of several runs (demo, other)\n", "slice", tmp_path)
 
-    history = tmp_path / "history.csv"
-    text.unlink()
+    history, part = tmp_path / "history.csv", tmp_path / "other_slice_z4_00000000.hdf"
+    text.rename(tmp_path / "scan_1.hdf")
+    h5py.File(tmp_path / "scan_1.hdf", "w").close()  # of another program
+    part.touch()
+    assert main(["slice", str(tmp_path)]) == 0 and list(Run(tmp_path).parts) == ["other_slice_z4"]
+    refused(65, f"slice: {part} cannot be read as HDF5 (", "slice", tmp_path, "--series", "other_slice_z4")
     for table, why in (("sweep,time_s,residual\n", "holds no residuals"), ("sweep,time_s,residual,min_K\n0,0,,300\n", "holds no residuals"),
                        ("sweep,time_s,residual\n1,0,x\n", "")):
         history.write_text(table)

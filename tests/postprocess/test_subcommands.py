@@ -190,7 +190,7 @@ def test_tables_hold_every_line(run, ramp):
 def test_nothing_is_read_before_it_is_asked_for(tmp_path):
     for sweep in range(3):
         with h5py.File(tmp_path / f"demo_{sweep:08d}.hdf", "w") as file:
-            file.attrs["no"] = "snapshot"
+            file.create_group("isotherm").attrs["no"] = "snapshot"
     run = open_run(tmp_path)
     assert len(run.snapshots) == 3 and list(run.snapshots.sweeps) == [0, 1, 2]
     expect_failure(65, "demo_00000001.hdf is no snapshot of isotherm", lambda: run.snapshots[1].T)
