@@ -38,7 +38,9 @@ class Run:
         whole = [name for name in files if are_whole[name]]
         if len(whole) > 1:
             raise Failure(DATA, f"{self.path} holds snapshots of several runs ({', '.join(whole)})")
-        self.name = whole[0] if whole else self.path.resolve().name
+        self.name = self.path.resolve().name
+        with suppress(Failure, KeyError):
+            self.name = whole[0] if whole else self.record["name"]
         self._whole = Snapshots(files[self.name]) if whole else None
         #: Slices, region and coarse field: name of the files without the sweep -> `Snapshots`.
         self.parts = {name: Snapshots(found) for name, found in files.items() if are_whole[name] is False}

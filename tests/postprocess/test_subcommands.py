@@ -241,6 +241,7 @@ def test_they_are_what_open_run_says_and_a_series_and_a_page_are_made_of_them(ea
     assert record.hidden is None or record.hidden == pytest.approx(2 / 3)
     assert [wire.latency for _, wire in record.links] == ([4e-6] if record.hidden else [])
     record, written = open_run(earlier_run).record, json.loads((earlier_run / "run.json").read_text())
+    assert open_run(earlier_run).name == written["name"] != earlier_run.name
     assert record["continuation"] is not None and record["figures_of_merit"] == {} and record["profile"] is None
     for key, value in written.items():
         if not isinstance(value, dict):
