@@ -379,9 +379,13 @@ def test_titles_of_tall_planes_are_within_the_frame(tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("ffmpeg"), reason="ffmpeg is not installed")
-def test_mp4(ramp, tmp_path):
-    assert main(["animate", str(ramp), "--out", str(tmp_path / "film.mp4")]) == 0
-    assert (tmp_path / "film.mp4").read_bytes()[4:8] == b"ftyp" and len(list(tmp_path.iterdir())) == 1
+def test_mp4(ramp, tmp_path, monkeypatch, refused):
+    monkeypatch.chdir(tmp_path)
+    for name in ("film.mp4", "-a:b.mp4"):
+        assert main(["animate", str(ramp), f"--out={name}"]) == 0
+        assert (tmp_path / name).read_bytes()[4:8] == b"ftyp"
+    refused(73, "cannot write 'no/film.mp4' (", "animate", ramp, "--out", "no/film.mp4")
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 @pytest.mark.parametrize("script", [None, "exit 3", "cat >/dev/null; echo half >film.mp4.part; exit 3"])
