@@ -215,6 +215,8 @@ def animate(options):
     write = writers[path.suffix.lower()]
     if write is write_mp4 and not animation.FFMpegWriter.isAvailable():
         raise Failure(UNAVAILABLE, f"{path} needs ffmpeg, which is not on PATH; install it, or end the name in .gif")
+    if write is write_gif and options.rate > 50:
+        raise Failure(COMMAND_LINE, f"--rate {options.rate}: a GIF has at most 50 frames per second; end the name of --out in .mp4")
     if options.frames < 2:
         raise Failure(COMMAND_LINE, "--frames 1 is a picture; slice draws it")
     if len(snapshots) < 2:
@@ -267,7 +269,8 @@ def write_gif(path, figure, frames, rate):
         pixels = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
         # Uses the palette of the first frame, whose colour bar has all colours: of other frames only changes are stored.
         pictures.append(pixels.quantize(256, palette=pictures[0] if pictures else None, dither=Image.Dither.NONE))
-    pictures[0].save(path, format="GIF", save_all=True, append_images=pictures[1:], duration=round(1000 / rate), loop=0)
+    hundredths = round(100 / rate)  # of a second, which GIF counts
+    pictures[0].save(path, format="GIF", save_all=True, append_images=pictures[1:], duration=10 * hundredths, loop=0)
 
 
 def write_mp4(path, figure, frames, rate):

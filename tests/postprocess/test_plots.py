@@ -336,12 +336,12 @@ def test_a_frame_a_time_gets_brighter_as_the_field_gets_hotter(tmp_path, capsys)
     run.mkdir()
     for sweep in range(7):
         write_snapshot(run, np.full((4, 10, 20), 300.0 + sweep), sweep, float(sweep))
-    assert main(["animate", str(run), "--rate", "20", "--out", str(out)]) == 0
+    assert main(["animate", str(run), "--rate", "15", "--out", str(out)]) == 0
     assert capsys.readouterr().out == f"{out}\n" and sorted(tmp_path.iterdir()) == [out, run]
     bright = brightness(out)
     assert len(bright) == 7 and np.all(np.diff(bright) > 0), bright
     with Image.open(out) as film:
-        assert film.info["duration"] == 50 and film.info["loop"] == 0
+        assert film.info["duration"] == 70 and film.info["loop"] == 0
 
 
 def test_frames_are_spread_over_the_run_and_series_are_films(ramp, tmp_path):
@@ -402,7 +402,7 @@ def test_without_an_ffmpeg_that_works_it_is_69(ramp, tmp_path, monkeypatch, caps
 
 
 @pytest.mark.parametrize("code, arguments", [
-    (2, ["--out", "film.avi"]), (2, ["--frames", "1"]), (2, ["--position", "7"]), (2, ["--series", "none"]),
+    (2, ["--out", "film.avi"]), (2, ["--frames", "1"]), (2, ["--rate", "51"]), (2, ["--position", "7"]), (2, ["--series", "none"]),
     (73, ["--frames", "2", "--out", "no/film.gif"]), (73, ["--frames", "2", "--out", "file/film.gif"])])
 def test_what_cannot_be_is_refused(ramp, tmp_path, monkeypatch, refused, code, arguments):
     monkeypatch.chdir(tmp_path)
