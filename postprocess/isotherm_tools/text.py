@@ -188,9 +188,9 @@ ENDINGS = {"_bytes_per_s": "B/s", "points_per_s": "points/s", "_percent": "%", "
 
 
 def split_unit(column):
-    """("wall_x_min", "W") of the column wall_x_min_W; the unit of counts and shares is ""."""
+    """("wall_x_min", "W") of the column wall_x_min_W; the unit of counts and shares is "". Only `residual` does not end in its unit."""
     ending = next((ending for ending in ENDINGS if column.endswith(ending)), "")
-    return column.removesuffix(ending), ENDINGS.get(ending, "")
+    return column.removesuffix(ending), "K" if column == "residual" else ENDINGS.get(ending, "")
 
 
 def quantity(column):
@@ -201,7 +201,7 @@ def quantity(column):
         return f"cells in {column}", column, "cells", ""
     words = WORDS.get(column, name.replace("_", " "))
     if column == "residual":
-        return words, words, words, "K"
+        return words, words, words, unit
     return words, SHORT.get(column, words), AXES.get(unit, words), unit
 
 

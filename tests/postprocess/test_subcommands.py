@@ -180,7 +180,7 @@ def test_tables_hold_every_line(run, ramp):
         assert len(values) == len(lines) > 5
         for line, value in zip(lines, values):
             assert np.isnan(value) if line[name] == "" else value == float(line[name])
-    assert [history.units[name] for name in ("sweep", "time_s", "mean_K", "relative_residual")] == ["", "s", "K", ""]
+    assert [history.units[name] for name in ("sweep", "time_s", "mean_K", "residual", "relative_residual")] == ["", "s", "K", "K", ""]
     assert list(run.probes) == ["sweep", "time_s", "p0_K", "right_K"] and list(run.probes["sweep"]) == [0, 10, 20]
     assert run.probe_places == {"p0": (0.105, -0.19, 0.01), "right": (0.11, -0.19, 0.01)}
     expect_failure(2, "probes.csv has no column left_K; it has sweep, time_s, p0_K, right_K", lambda: run.probes["left_K"])
