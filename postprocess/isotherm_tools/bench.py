@@ -29,8 +29,7 @@ def add(subcommands):
     for name, make, text in (
             ("ladder", ladder_figure, "draw the rows of a benchmark as bars, under their limit"),
             ("roofline", roofline_figure, "draw stencil rows over their arithmetic intensity, under their limit"),
-            ("time-blocks", time_block_figure,
-             "draw points per second against the sweeps per launch, with the limits of memory")):
+            ("time-blocks", time_block_figure, "draw points per second against the sweeps per launch, with the limits of memory")):
         subcommand = add_subcommand(subcommands, name, draw_bench, text, None, "png, pdf or svg by its ending (default: next to the JSON)")
         subcommand.set_defaults(figure=name, make=make)
         subcommand.add_argument("bench", metavar="BENCH.json", help="written by isotherm bench ... --json")

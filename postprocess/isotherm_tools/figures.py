@@ -4,7 +4,6 @@ import re
 import textwrap
 from pathlib import Path
 
-import matplotlib
 from cycler import cycler
 from matplotlib import colors, pyplot
 from matplotlib.collections import Collection
@@ -15,7 +14,6 @@ from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 from isotherm_tools.program import COMMAND_LINE, Failure, write_whole
 
-matplotlib.use("Agg")  # no display needed
 MOST_LETTERS = 23  # of a line next to curves
 # Okabe and Ito's colours, which colour-blind readers can distinguish, and dashes for print without colours.
 PALETTE = BLUE, RED, *_ = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")

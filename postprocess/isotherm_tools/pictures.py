@@ -274,13 +274,12 @@ def write_gif(path, figure, frames, rate):
 
 
 def write_mp4(path, figure, frames, rate):
-    """Writes H.264, which browsers and telephones play. The name of the part file does not show the format: ffmpeg needs -f. It
-    reads relative names such as -a and a:b as options and protocols."""
+    """Writes H.264, which browsers and telephones play. The name of the part file does not show the format: ffmpeg needs -f."""
     path.touch()  # a folder that cannot be written is no failure of ffmpeg
     film_writer = animation.FFMpegWriter(fps=rate, codec="h264", extra_args=["-f", "mp4"])
     with failing((subprocess.CalledProcessError, BrokenPipeError), UNAVAILABLE,
                  lambda error: f"ffmpeg makes no H.264 here ({error}); end the name in .gif"), \
-            film_writer.saving(figure, path.absolute(), figure.dpi):
+            film_writer.saving(figure, path.absolute(), figure.dpi):  # of relative names it reads -a as an option, a:b as a protocol
         for _ in frames:
             film_writer.grab_frame(facecolor="white")
 

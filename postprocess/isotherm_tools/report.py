@@ -237,10 +237,10 @@ def field(run):
         "The run was made without snapshots of the whole field.")]
     # The last file of slices, region and coarse field, unless it is a line or a point.
     flat = {name: series for name, series in list(run.parts.items())[:MOST_PARTS] if sorted(series[-1].cells)[1] > 1}
-    empty = [name for name, series in flat.items() if not np.isfinite(middle_plane(series[-1])[2]).any()]
-    shown = [plane_picture(name, series[-1], series) for name, series in flat.items() if name not in empty]
+    drawn = {name: plane_picture(name, series[-1], series) for name, series in flat.items()}
+    empty = [name for name, drawing in drawn.items() if not drawing]
     blank = paragraph(f"No cell in the plane of {' and '.join(empty)} has a temperature." if empty else "")
-    return Section("field", "The field", [*parts, pictures(*shown), blank])
+    return Section("field", "The field", [*parts, pictures(*filter(None, drawn.values())), blank])
 
 
 def field_pictures(run, snapshots):
@@ -277,14 +277,13 @@ def planes_cell(record, snapshot):
     return [count // 2 for count in snapshot.cells], "in the middle"
 
 
-def middle_plane(snapshot):
+def plane_picture(name, snapshot, series):
+    """The plane in the middle; "" if none of its cells has a temperature."""
     axis = AXES.index(snapshot.thin_axis or "z")
     index = snapshot.cells[axis] // 2
-    return axis, index, snapshot.plane(axis, index)
-
-
-def plane_picture(name, snapshot, series):
-    axis, index, plane = middle_plane(snapshot)
+    plane = snapshot.plane(axis, index)
+    if not np.isfinite(plane).any():
+        return ""
     figure = slice_figure(name, [snapshot], axis, index, [plane])
     wide, high = figure.get_size_inches()
     shrink = min(figures.WIDTH / wide, HEIGHT / high)

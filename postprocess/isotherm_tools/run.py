@@ -192,10 +192,7 @@ class Snapshots(Sequence):
             self._opened[path] = Snapshot(path, sweep)
         return self._opened[path]
 
-    @property
-    def sweeps(self):
-        return np.array([sweep for sweep, _ in self._files])
-
+    sweeps = property(lambda self: np.array([sweep for sweep, _ in self._files]))
     times = property(lambda self: np.array([snapshot.time for snapshot in self]), doc="Seconds; opens each file.")
 
     def nearest(self, time):
@@ -216,12 +213,10 @@ class Snapshot:
             spacing, origin = (np.array(attributes[name], dtype=float) for name in ("spacing", "origin"))  # m: x, y, z
             self.time = float(attributes["time"])  # s
             self.is_graded = "edges_x" in file["isotherm"]  # its cells differ in size
-            if len(self.shape) != 3 or spacing.shape != (3,) or origin.shape != (3,):
-                raise ValueError("its grid is not of three axes")
             #: Metres, the faces of the cells along x, y and z: one more than there are cells.
             self.edges = [np.array(file[f"isotherm/edges_{axis}"]) for axis in "xyz"] if self.is_graded else [
                 low + size * np.arange(count + 1) for low, size, count in zip(origin, spacing, self.cells)]
-            if [len(edges) for edges in self.edges] != [count + 1 for count in self.cells]:
+            if len(self.edges) != 3 or [len(edges) for edges in self.edges] != [count + 1 for count in self.cells]:
                 raise ValueError("it has faces of other cells")
         # "x", "y" or "z": the first axis along which there is only one cell, as in a slice; else None.
         self.thin_axis = next((axis for axis, count in zip("xyz", self.cells) if count == 1), None)

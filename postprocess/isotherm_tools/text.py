@@ -200,9 +200,7 @@ def quantity(column):
     if column.startswith("hist_"):
         return f"cells in {column}", column, "cells", ""
     words = WORDS.get(column, name.replace("_", " "))
-    if column == "residual":
-        return words, words, words, unit
-    return words, SHORT.get(column, words), AXES.get(unit, words), unit
+    return words, SHORT.get(column, words), words if name == column else AXES.get(unit, words), unit
 
 
 def titled(words, unit):
