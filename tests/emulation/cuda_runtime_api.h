@@ -24,16 +24,18 @@ enum cudaError_t {
   cudaErrorCapturedEvent = 907,
 };
 enum cudaMemcpyKind { cudaMemcpyDefault = 4 };
+// Each is the value of the emulated device. The clock rate is that of clock64(), 1 GHz; the small bandwidth
+// and cache make kernels throttle.
 enum cudaDeviceAttr {
-  cudaDevAttrClockRate = 13,
-  cudaDevAttrMultiProcessorCount = 16,
-  cudaDevAttrMemoryClockRate = 36,
-  cudaDevAttrGlobalMemoryBusWidth = 37,
-  cudaDevAttrL2CacheSize = 38,
-  cudaDevAttrMaxThreadsPerMultiProcessor = 39,
-  cudaDevAttrComputeCapabilityMajor = 75,
-  cudaDevAttrComputeCapabilityMinor = 76,
-  cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
+  cudaDevAttrClockRate = 1'000'000,
+  cudaDevAttrMultiProcessorCount = 3,
+  cudaDevAttrMemoryClockRate = 1'000'000,
+  cudaDevAttrGlobalMemoryBusWidth = 64,
+  cudaDevAttrL2CacheSize = 4096,
+  cudaDevAttrMaxThreadsPerMultiProcessor = 2048,
+  cudaDevAttrComputeCapabilityMajor = 9,
+  cudaDevAttrComputeCapabilityMinor = 0,
+  cudaDevAttrMaxSharedMemoryPerBlockOptin = 227 << 10,
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 
@@ -63,8 +65,7 @@ struct cudaFuncAttributes {
 };
 
 #define CUDART_VERSION 13000
-inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDefault = 0,
-                          cudaEventDisableTiming = 2;
+inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventDisableTiming = 2;
 inline constexpr unsigned cudaIpcMemLazyEnablePeerAccess = 1;
 
 struct cudaIpcMemHandle_t {
@@ -83,23 +84,40 @@ void finish();
 bool is_capturing();
 // Returns `code`; cudaGetLastError returns it next if it is an error.
 cudaError_t result(cudaError_t code);
+template <class Value>
+cudaError_t give(Value* to, const Value& value) {
+  *to = value;
+  return cudaSuccess;
+}
 inline constexpr std::size_t total_memory = std::size_t{8} << 30;
 }  // namespace emulation
 
 cudaError_t cudaGetLastError();
-const char* cudaGetErrorString(cudaError_t code);
+// The texts of real CUDA errors differ; the numbers are the same.
+inline const char* cudaGetErrorString(cudaError_t code) {
+  return code == cudaSuccess ? "no error" : "an error of the emulated device";
+}
 const char* cudaGetErrorName(cudaError_t code);
 
-cudaError_t cudaDriverGetVersion(int* version);
-cudaError_t cudaRuntimeGetVersion(int* version);
-cudaError_t cudaGetDeviceCount(int* count);
-cudaError_t cudaGetDevice(int* device);
-cudaError_t cudaSetDevice(int device);
+inline cudaError_t cudaDriverGetVersion(int* version) { return emulation::give(version, CUDART_VERSION); }
+inline cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(version); }
+inline cudaError_t cudaGetDeviceCount(int* count) { return emulation::give(count, 1); }
+inline cudaError_t cudaGetDevice(int* device) { return emulation::give(device, 0); }
+inline cudaError_t cudaSetDevice(int device) {
+  return emulation::result(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
-cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
+inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  return emulation::give(value, static_cast<int>(attribute));
+}
+inline cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  return emulation::give(greatest, -5);
+}
 cudaError_t cudaDeviceSynchronize();
-cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer);
+inline cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  return emulation::give(can, int{device != peer});
+}
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes);
@@ -109,8 +127,9 @@ cudaError_t cudaFreeHost(void* pointer);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream);
-
-cudaError_t cudaMemset(void* to, int value, std::size_t bytes);
+inline cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
+  return cudaMemsetAsync(to, value, bytes, nullptr);
+}
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer);
 cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned flags);
@@ -118,16 +137,16 @@ cudaError_t cudaIpcCloseMemHandle(void* pointer);
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
-cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaDeviceSynchronize(); }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0);
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags);
-cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream);
+inline cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
+inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) { return cudaGraphDestroy(exec); }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);

@@ -33,8 +33,7 @@ struct EmulatedGraph {
   std::vector<EmulatedStream*> streams;  // those whose work is being recorded
 };
 struct EmulatedStream {
-  int priority;
-  EmulatedGraph* capture;  // the graph that is being recorded, or null
+  EmulatedGraph* capture = nullptr;  // the graph that is being recorded, if any
   std::uint64_t recorded = 0,
                 joined = 0;  // work of this stream in the graph; its part that others wait for
 };
@@ -48,13 +47,8 @@ struct EmulatedEvent {
 
 namespace {
 
+using emulation::give;
 using emulation::result;
-
-template <class Value>
-cudaError_t give(Value* to, const Value& value) {
-  *to = value;
-  return cudaSuccess;
-}
 
 cudaError_t last_error = cudaSuccess;
 thread_local EmulatedGraph* capturing = nullptr;  // by this thread
@@ -144,20 +138,11 @@ cudaError_t cudaGetLastError() {
   last_error = cudaSuccess;
   return code;
 }
-// The texts of real CUDA errors differ; the numbers are the same.
-const char* cudaGetErrorString(cudaError_t code) {
-  return code == cudaSuccess ? "no error" : "an error of the emulated device";
-}
 const char* cudaGetErrorName(cudaError_t code) {
   thread_local std::string number;
   return (number = std::to_string(code)).c_str();
 }
 
-cudaError_t cudaDriverGetVersion(int* version) { return give(version, CUDART_VERSION); }
-cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(version); }
-cudaError_t cudaGetDeviceCount(int* count) { return give(count, 1); }
-cudaError_t cudaGetDevice(int* device) { return give(device, 0); }
-cudaError_t cudaSetDevice(int device) { return result(device == 0 ? cudaSuccess : cudaErrorInvalidDevice); }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device != 0) return result(cudaErrorInvalidDevice);
   *properties = {"emulated GPU", {}, 9, 0, 3, 0, 0, 0, emulation::total_memory};
@@ -166,41 +151,19 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::memcpy(properties->uuid.bytes, &pid, sizeof(pid));
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  // The clock rate is that of clock64(), 1 GHz; the small bandwidth and cache make kernels throttle.
-  static const std::map<cudaDeviceAttr, int> values = {
-      {cudaDevAttrClockRate, 1'000'000},
-      {cudaDevAttrMultiProcessorCount, 3},
-      {cudaDevAttrMemoryClockRate, 1'000'000},
-      {cudaDevAttrGlobalMemoryBusWidth, 64},
-      {cudaDevAttrL2CacheSize, 4096},
-      {cudaDevAttrMaxThreadsPerMultiProcessor, 2048},
-      {cudaDevAttrComputeCapabilityMajor, 9},
-      {cudaDevAttrComputeCapabilityMinor, 0},
-      {cudaDevAttrMaxSharedMemoryPerBlockOptin, 227 << 10},
-  };
-  const auto found = values.find(attribute);
-  return found == values.end() ? result(cudaErrorInvalidValue) : give(value, found->second);
-}
-cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  *least = 0;
-  return give(greatest, -5);
-}
 cudaError_t cudaDeviceSynchronize() {
   if (capturing) return result(cudaErrorStreamCaptureUnsupported);
   emulation::finish();
   return cudaSuccess;
 }
-cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) { return give(can, int{device != peer}); }
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int priority) {
-  return give(stream, new EmulatedStream{priority, nullptr});
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
+  return give(stream, new EmulatedStream);
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete stream;
   return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaDeviceSynchronize(); }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   if (event->capture && event->capture != capturing) return result(cudaErrorCapturedEvent);
   if (stream->capture && !event->capture) return result(cudaErrorStreamCaptureIsolation);
@@ -230,7 +193,6 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
   return give(exec, new EmulatedGraph(*graph));
 }
-cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   for (const EmulatedGraph::Piece& piece : exec->work) queue(stream, piece);
   return cudaSuccess;
@@ -239,7 +201,6 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   delete graph;
   return cudaSuccess;
 }
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) { return cudaGraphDestroy(exec); }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   return give(event, new EmulatedEvent{std::make_shared<std::chrono::steady_clock::time_point>()});
@@ -404,9 +365,6 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
   emulation::queue(stream, [=] { std::memset(to, value, bytes); });
   return cudaSuccess;
 }
-cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
-  return cudaMemsetAsync(to, value, bytes, nullptr);
-}
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
   const auto found = allocated.find(pointer);  // only the start of an allocation
@@ -445,3 +403,6 @@ cudaError_t cudaIpcCloseMemHandle(void* pointer) {
   opened.erase(found);
   return cudaSuccess;
 }
+
+// The emulated GPU uses host memory, which every MPI accepts. This function replaces that of the MPI library.
+extern "C" int MPIX_Query_cuda_support() { return 1; }
