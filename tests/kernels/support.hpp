@@ -391,10 +391,7 @@ class BoundedBlock {
   Boundaries<T> boundaries;
 
  private:
-  struct Tangents {
-    int p, q;
-  };
-  static Tangents tangents(int f) { return {f / 2 == 0 ? 1 : 0, f / 2 == 2 ? 1 : 2}; }
+  static std::array<int, 2> tangents(int f) { return {f / 2 == 0 ? 1 : 0, f / 2 == 2 ? 1 : 2}; }
   template <class Value>
   const Value* kept(Device& device, const std::vector<Value>& values) {
     return buffers_.emplace_back(copied_to(device, values)).template as<Value>();
