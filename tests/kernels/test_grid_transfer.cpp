@@ -36,12 +36,9 @@ struct Tables {
   }
 };
 
-struct Grids {
-  Int3 fine, coarse;
-};
 // Coarsening by two along every axis, with more cells than a warp has lanes and a thread block covers; odd
 // extents; semicoarsening.
-constexpr Grids all_grids[] = {
+constexpr std::pair<Int3, Int3> all_grids[] = {
     {{8, 4, 6}, {4, 2, 3}},        {{2, 4, 2}, {1, 2, 1}}, {{66, 2, 4}, {33, 1, 2}},
     {{134, 22, 70}, {67, 11, 35}}, {{9, 7, 5}, {5, 4, 3}}, {{41, 12, 1}, {21, 6, 1}},
     {{10, 7, 40}, {10, 7, 20}},    {{1, 1, 3}, {1, 1, 2}}, {{700, 3, 2}, {350, 2, 1}}};
@@ -159,51 +156,50 @@ GridConductances conductances_of(const std::vector<Field<float>>& fields) {
   if (fields.size() > 3) g.ground = fields[3].view();
   return g;
 }
-// Random conductances over three decades. Those of upper boundaries are stored one cell beyond the block; the
-// ghosts of a periodic axis hold those of its other end. With ground, or without.
-struct RandomGrid {
-  std::vector<Field<float>> fields;
-  RandomGrid(Device& host, Int3 n, int periodic_axis, bool has_ground = true) {
-    for (int which = 0; which < 3 + has_ground; ++which) {
-      Field<float> random = random_field<float>(host, n, 2, 20 + static_cast<unsigned>(which));
-      Field<float> field = filled<float>(host, n, 2, 0.0F);
-      for_each_cell(field.view().padded(), [&](Int3 cell) {
-        Int3 from = cell, end = n;
-        if (periodic_axis >= 0)
-          from[periodic_axis] = (cell[periodic_axis] + 2 * n[periodic_axis]) % n[periodic_axis];
-        if (which < 3 && which != periodic_axis) ++end[which];
-        if (Box{{0, 0, 0}, end}.contains(from))
-          field.view()(cell) = std::exp(4.0F * std::sin(37.0F * random.view()(from)));
-      });
-      fields.push_back(std::move(field));
-    }
-  }
-  GridConductances view() const { return conductances_of(fields); }
-  std::vector<Field<float>> copied_to(Device& device) const {
-    std::vector<Field<float>> copies;
-    for (const Field<float>& field : fields) copies.push_back(to_device(device, field));
-    return copies;
-  }
-};
+std::vector<Field<float>> all_to_device(Device& device, const std::vector<Field<float>>& fields) {
+  std::vector<Field<float>> copies;
+  for (const Field<float>& field : fields) copies.push_back(to_device(device, field));
+  return copies;
+}
 
-struct HalvingCase {
-  Int3 n;
-  int axis;
-  bool wraps;
-  Int3 coarse() const {
-    Int3 m = n;
-    m[axis] = (n[axis] + 1) / 2;
-    return m;
+constexpr Halving halvings[] = {{0, {9, 7, 5}},
+                                {1, {8, 5, 6}},
+                                {2, {70, 3, 6}},
+                                {0, {8, 4, 6}, {true}},
+                                {1, {5, 7, 4}, {false, true}},
+                                {2, {3, 1, 2}},
+                                {2, {40, 11, 9}, {false, false, true}},
+                                {0, {130, 2, 3}},
+                                {1, {1, 2, 1}, {false, true}}};
+
+Int3 coarse_cells(const Halving& h) {
+  Int3 m = h.cells;
+  m[h.axis] = ceil_div(m[h.axis], 2);
+  return m;
+}
+// The cell at the other end of a periodic axis of n cells whose value a ghost has; others are returned.
+Int3 wrapped(const Halving& h, Int3 cell, Index n) {
+  if (h.wraps[h.axis]) cell[h.axis] = (cell[h.axis] + 2 * n) % n;
+  return cell;
+}
+
+// Random conductances over three decades, as of conductances_of(). Those of upper boundaries are stored one
+// cell beyond the block; the ghosts of a periodic axis hold those of its other end.
+std::vector<Field<float>> random_conductances(Device& host, const Halving& h, bool has_ground = true) {
+  std::vector<Field<float>> fields;
+  for (int which = 0; which < 3 + has_ground; ++which) {
+    const Field<float> random = random_field<float>(host, h.cells, 2, 20 + static_cast<unsigned>(which));
+    const FieldView<float> field = fields.emplace_back(filled(host, h.cells, 2, 0.0F)).view();
+    Int3 end = h.cells;
+    if (which < 3 && !h.wraps[which]) ++end[which];
+    for_each_cell(field.padded(), [&](Int3 cell) {
+      const Int3 from = wrapped(h, cell, h.cells[h.axis]);
+      if (Box{{0, 0, 0}, end}.contains(from))
+        field(cell) = std::exp(4.0F * std::sin(37.0F * random.view()(from)));
+    });
   }
-  Halving halving() const {
-    Halving h{axis, n, {}, {}, {}};
-    h.wraps[axis] = wraps;
-    return h;
-  }
-};
-constexpr HalvingCase halvings[] = {{{9, 7, 5}, 0, false},  {{8, 5, 6}, 1, false},   {{70, 3, 6}, 2, false},
-                                    {{8, 4, 6}, 0, true},   {{5, 7, 4}, 1, true},    {{3, 1, 2}, 2, false},
-                                    {{40, 11, 9}, 2, true}, {{130, 2, 3}, 0, false}, {{1, 2, 1}, 1, true}};
+  return fields;
+}
 
 // s - A T, of a field that is 0 beyond boundaries.
 float residual(const GridConductances& g, FieldView<const float> field, Int3 cell, float source) {
@@ -214,17 +210,17 @@ class SemicoarseningOf : public OnDevice {};
 
 TEST_P(SemicoarseningOf, HasTheBitsOfTheFormulas) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    for (const HalvingCase& c : halvings) {
-      SCOPED_TRACE(text(c.n));
+    for (const Halving& h : halvings) {
+      const Int3 n = h.cells, m = coarse_cells(h);
+      SCOPED_TRACE(text(n));
       const Semicoarsening<T> kernels = functions(Semicoarsening<T>::on);
-      const RandomGrid grid(*host_, c.n, c.wraps ? c.axis : -1, c.axis != 2);
-      const std::vector<Field<float>> copies = grid.copied_to(*device_);
-      const GridConductances there = conductances_of(copies), g = grid.view();
-      const Halving h = c.halving();
-      const Box whole{{0, 0, 0}, c.n}, coarse_box{{0, 0, 0}, c.coarse()};
-      const Field<float> field = random_field<float>(*host_, c.n, 2, 1),
-                         source = random_field<float>(*host_, c.n, 2, 2),
-                         error = random_field<float>(*host_, c.coarse(), 2, 3);
+      const std::vector<Field<float>> faces = random_conductances(*host_, h, h.axis != 2),
+                                      faces_there = all_to_device(*device_, faces);
+      const GridConductances there = conductances_of(faces_there), g = conductances_of(faces);
+      const Box whole{{0, 0, 0}, n}, coarse_box{{0, 0, 0}, m};
+      const Field<float> field = random_field<float>(*host_, n, 2, 1),
+                         source = random_field<float>(*host_, n, 2, 2),
+                         error = random_field<float>(*host_, m, 2, 3);
       const FieldView<const float> t = field.view(), s = source.view(), e = error.view();
       const Field<float> field_there = to_device(*device_, field), source_there = to_device(*device_, source),
                          error_there = to_device(*device_, error);
@@ -238,7 +234,7 @@ TEST_P(SemicoarseningOf, HasTheBitsOfTheFormulas) {
       for (const bool from_zero : {false, true}) {
         const float weight = 0.6F;
         expect(
-            c.n, whole,
+            n, whole,
             [&](Int3 cell, float) {
               const float rest = from_zero ? s(cell) : residual(g, t, cell, s(cell));
               return updated(weight, g.all(cell), rest, from_zero ? 0 : t(cell));
@@ -250,27 +246,26 @@ TEST_P(SemicoarseningOf, HasTheBitsOfTheFormulas) {
             });
       }
       expect(
-          c.n, whole,
+          n, whole,
           [&](Int3 cell, float) { return shared(h, cell, g.all(cell), residual(g, t, cell, s(cell))); },
           [&](FieldView<float> out) {
             kernels.find_residual(there, h, field_there.view(), source_there.view(), out, whole, {});
           });
       expect(
-          c.coarse(), coarse_box, [&](Int3 cell, float) { return restricted(g, h, t, cell); },
+          m, coarse_box, [&](Int3 cell, float) { return restricted(g, h, t, cell); },
           [&](FieldView<float> out) {
             kernels.restrict_residual(there, h, field_there.view(), out, coarse_box, {});
           });
       expect(
-          c.n, whole, [&](Int3 cell, float before) { return before + prolonged(g, h, e, cell); },
+          n, whole, [&](Int3 cell, float before) { return before + prolonged(g, h, e, cell); },
           [&](FieldView<float> out) { kernels.prolong_add(there, h, error_there.view(), out, whole, {}); });
       for (int along = 0; along <= ground_of_cells; ++along)
         for (const bool above : {false, true}) {
-          if (above && ((along == c.axis && c.wraps) || along == ground_of_cells)) continue;
+          if (above && ((along == h.axis && h.wraps[along]) || along == ground_of_cells)) continue;
           Box cells = coarse_box;
           if (above) cells.lo[along] = cells.hi[along] - 1;
           expect(
-              c.coarse(), cells,
-              [&](Int3 cell, float) { return coarse_conductance(g, h, along, above, cell); },
+              m, cells, [&](Int3 cell, float) { return coarse_conductance(g, h, along, above, cell); },
               [&](FieldView<float> out) { kernels.coarsen(there, h, along, above, out, cells, {}); });
         }
     }
@@ -283,8 +278,7 @@ TEST_P(SemicoarseningOf, TakesSeveralSweepsAtOnce) {
     const Semicoarsening<T> kernels = functions(Semicoarsening<T>::on);
     for (const Int3 n : {Int3{5, 7, 4}, {40, 11, 9}, {3, 150, 33}, {1, 1, 1}}) {
       SCOPED_TRACE(text(n));
-      const RandomGrid grid(*host_, n, -1);
-      const std::vector<Field<float>> copies = grid.copied_to(*device_);
+      const std::vector<Field<float>> faces = all_to_device(*device_, random_conductances(*host_, {0, n}));
       const Field<float> source = to_device(*device_, random_field<float>(*host_, n, 2, 2));
       const auto fields = [&] {
         return std::array{to_device(*device_, random_field<float>(*host_, n, 2, 1)),
@@ -298,7 +292,7 @@ TEST_P(SemicoarseningOf, TakesSeveralSweepsAtOnce) {
           region.hi.y = std::max<Index>(region.hi.y - i, 1);
           const auto from = static_cast<std::size_t>(i % 2);
           const auto sweep_of = [&](std::array<Field<float>, 2>& pair) {
-            return ConductanceSweep{conductances_of(copies),
+            return ConductanceSweep{conductances_of(faces),
                                     i == 0 ? FieldView<const float>{} : std::as_const(pair[from]).view(),
                                     source.view(),
                                     pair[1 - from].view(),
@@ -320,40 +314,35 @@ TEST_P(SemicoarseningOf, TakesSeveralSweepsAtOnce) {
 ON_EACH_BACKEND(SemicoarseningOf, backend_cases(backend));
 
 // Fills the ghosts of a periodic axis.
-void wrap(FieldView<float> field, const HalvingCase& c, Index n) {
-  if (!c.wraps) return;
-  for_each_cell(field.padded(), [&](Int3 cell) {
-    Int3 from = cell;
-    from[c.axis] = (cell[c.axis] + 2 * n) % n;
-    if (from[c.axis] != cell[c.axis]) field(cell) = field(from);
-  });
+void wrap(FieldView<float> field, const Halving& h) {
+  for_each_cell(field.padded(),
+                [&](Int3 cell) { field(cell) = field(wrapped(h, cell, field.extent[h.axis])); });
 }
 
 // For a residual r and an error e: (P^T r, e) = (r, P e) for restriction P^T and interpolation P.
 TEST(SemicoarsenedGrids, RestrictByTheAdjointOfInterpolation) {
   const auto host = make_host_device();
-  for (const HalvingCase& c : halvings) {
-    SCOPED_TRACE(text(c.n));
-    const RandomGrid grid(*host, c.n, c.wraps ? c.axis : -1);
-    const GridConductances g = grid.view();
-    const Halving h = c.halving();
-    const Field<float> r = random_field<float>(*host, c.n, 2, 1);
-    Field<float> shared = filled(*host, c.n, 2, 0.0F), e = filled(*host, c.coarse(), 2, 0.0F);
-    for_each_cell(c.n, [&](Int3 cell) {
+  for (const Halving& h : halvings) {
+    const Int3 n = h.cells, m = coarse_cells(h);
+    SCOPED_TRACE(text(n));
+    const std::vector<Field<float>> faces = random_conductances(*host, h);
+    const GridConductances g = conductances_of(faces);
+    const Field<float> r = random_field<float>(*host, n, 2, 1), random = random_field<float>(*host, m, 2, 2);
+    Field<float> shared = filled(*host, n, 2, 0.0F), e = filled(*host, m, 2, 0.0F);
+    for_each_cell(n, [&](Int3 cell) {
       shared.view()(cell) = r.view()(cell) * (h.is_between(cell) ? inverse_between(g, h, cell) : 1.0F);
     });
-    const Field<float> random = random_field<float>(*host, c.coarse(), 2, 2);
-    for_each_cell(c.coarse(), [&](Int3 cell) { e.view()(cell) = random.view()(cell); });
-    wrap(shared.view(), c, c.n[c.axis]);
-    wrap(e.view(), c, c.coarse()[c.axis]);
+    for_each_cell(m, [&](Int3 cell) { e.view()(cell) = random.view()(cell); });
+    wrap(shared.view(), h);
+    wrap(e.view(), h);
     const FieldView<const float> of_r = shared.view(), of_e = e.view();
     double restricted_sum = 0, prolonged_sum = 0, size = 0;
-    for_each_cell(c.coarse(), [&](Int3 cell) {
+    for_each_cell(m, [&](Int3 cell) {
       const double term = restricted(g, h, of_r, cell) * of_e(cell);
       restricted_sum += term;
       size += std::abs(term);
     });
-    for_each_cell(c.n, [&](Int3 cell) { prolonged_sum += r.view()(cell) * prolonged(g, h, of_e, cell); });
+    for_each_cell(n, [&](Int3 cell) { prolonged_sum += r.view()(cell) * prolonged(g, h, of_e, cell); });
     EXPECT_NEAR(restricted_sum, prolonged_sum, 1e-6 * size);
   }
 }
@@ -362,25 +351,23 @@ TEST(SemicoarsenedGrids, RestrictByTheAdjointOfInterpolation) {
 // there, and elsewhere the residual of the coarse grid's equation.
 TEST(SemicoarsenedGrids, AreExactAlongAChain) {
   const auto host = make_host_device();
-  for (const Index n : {2, 3, 8, 9}) {
-    const HalvingCase c{{n, 1, 1}, 0, false};
-    const Halving h = c.halving();
-    RandomGrid grid(*host, c.n, -1, false);
-    for (const std::size_t across : {1, 2})
-      for_each_cell(grid.fields[across].view().padded(),
-                    [&](Int3 at) { grid.fields[across].view()(at) = 0; });
-    const GridConductances g = grid.view();
-    Field<float> e = filled(*host, c.coarse(), 2, 0.0F), fine = filled(*host, c.n, 2, 0.0F);
-    const Field<float> random = random_field<float>(*host, c.coarse(), 2, 2);
-    for_each_cell(c.coarse(), [&](Int3 cell) { e.view()(cell) = random.view()(cell); });
+  for (const Index cells : {2, 3, 8, 9}) {
+    const Halving h{0, {cells, 1, 1}};
+    const Int3 n = h.cells, m = coarse_cells(h);
+    std::vector<Field<float>> faces = random_conductances(*host, h, false);
+    for (const std::size_t across : {1, 2}) faces[across] = filled(*host, n, 2, 0.0F);
+    const GridConductances g = conductances_of(faces);
+    Field<float> e = filled(*host, m, 2, 0.0F), fine = filled(*host, n, 2, 0.0F);
+    const Field<float> random = random_field<float>(*host, m, 2, 2);
+    for_each_cell(m, [&](Int3 cell) { e.view()(cell) = random.view()(cell); });
     const FieldView<const float> of_e = e.view(), of_fine = fine.view();
-    for_each_cell(c.n, [&](Int3 cell) { fine.view()(cell) = prolonged(g, h, of_e, cell); });
-    for_each_cell(c.n, [&](Int3 cell) {
-      SCOPED_TRACE(fmt::format("{} of {}", cell.x, n));
+    for_each_cell(n, [&](Int3 cell) { fine.view()(cell) = prolonged(g, h, of_e, cell); });
+    for_each_cell(n, [&](Int3 cell) {
+      SCOPED_TRACE(fmt::format("{} of {}", cell.x, cells));
       double expected = 0;
       if (!h.is_between(cell)) {
         const Int3 at = h.coarse(cell), above = neighbour_of(at, 0, true);
-        const bool is_last = above.x == c.coarse().x;
+        const bool is_last = above.x == m.x;
         const double face_above =
             is_last ? coarse_face_along(g, h, true, at) : coarse_face_along(g, h, false, above);
         expected = coarse_face_along(g, h, false, at) * (of_e(neighbour_of(at, 0, false)) - of_e(at)) +
