@@ -1,12 +1,5 @@
 // Kernels for bodies of several materials give the bits of the formula in every cell, and heat is summed with
 // each material's rho c.
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <optional>
-#include <random>
-#include <vector>
-
 #include "kernels/field_reductions.hpp"
 #include "physics/materials.hpp"
 #include "support.hpp"

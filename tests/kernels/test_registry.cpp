@@ -1,7 +1,5 @@
 // Kernel registries, instruction sets, copy bandwidth; how work is divided among threads and blocks.
-#include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "core/error.hpp"
 #include "kernels/bandwidth.hpp"

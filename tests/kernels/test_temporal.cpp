@@ -1,7 +1,4 @@
 // Sweeps with additional work: several sweeps per launch, and the norm of the update.
-#include <array>
-#include <optional>
-
 #include "support.hpp"
 #include "support/repeat.hpp"
 
