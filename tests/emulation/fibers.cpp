@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <new>
 #include <string_view>
 #include <vector>
 
@@ -41,25 +40,19 @@ struct Warp {
   std::uint64_t slots[2][warp_size];  // of this barrier and of the previous one
 };
 
-// Stored at the top of its own stack. A fiber runs threads to their end, one after another, until one has to
-// wait.
-struct alignas(64) Fiber {
-  Context context;
-};
-
 struct BlockThread {
   unsigned number;  // number and index are the same in all blocks of a launch
   uint3 index;
   bool done;
   unsigned generation;
   const Barrier* waits_for;
-  Fiber* fiber;  // on which it runs, once it has begun
 };
 
-std::size_t fibers = 0;
-std::vector<Fiber*> idle;
 std::vector<BlockThread> threads;  // of the block, in the order in which they run
-std::size_t begun = 0;             // number of threads that have begun
+// Each place in this order has a fiber, which is made when a block first has so many threads and then runs
+// one thread of each block. Where fibers resume, and their number:
+Context contexts[most_threads];
+std::ptrdiff_t fibers = 0;
 std::vector<Warp> warps;
 Barrier block;
 unsigned block_alive = 0;
@@ -91,12 +84,6 @@ void open_warp_if_complete(Warp& warp) {
   std::abort();
 }
 
-void run(BlockThread& thread) {
-  running = &thread;
-  thread.waits_for = nullptr;
-  current.thread = thread.index;
-}
-
 void retire(BlockThread& thread) {
   thread.done = true;
   --block_alive;
@@ -110,7 +97,7 @@ bool can_run(const BlockThread& thread) {
   return !thread.done && (!thread.waits_for || thread.waits_for->generation != thread.generation);
 }
 
-// The next thread that can run, of those that have begun; it may be the running one.
+// The next thread that can run; it may be the running one.
 BlockThread& next_thread() {
   const std::size_t all = threads.size();
   std::size_t at = static_cast<std::size_t>(running - threads.data());
@@ -121,58 +108,44 @@ BlockThread& next_thread() {
   deadlock();
 }
 
-[[noreturn]] void switch_to_next() {
-  if (block_alive == 0) jump_to(launcher);
-  BlockThread& next = next_thread();
-  run(next);
-  jump_to(next.fiber->context);
-}
+void live();
 
-// The function of a fiber, which is reused by all launches: runs threads as long as some have not begun.
-void live() {
-  Fiber& own = *idle.back();
-  for (;;) {
-    idle.pop_back();
-    while (begun < threads.size()) {
-      BlockThread& thread = threads[begun++];
-      thread.fiber = &own;
-      thread.done = false;
-      run(thread);
-      (*job)();
-      retire(thread);
-    }
-    idle.push_back(&own);
-    if (__builtin_setjmp(own.context) == 0) switch_to_next();
-  }
-}
-
-char* stacks() {
-  static char* const all = static_cast<char*>(std::aligned_alloc(64, most_threads * stack_bytes));
-  return all;
-}
-
-// Resumes an idle fiber in live().
-[[noreturn]] void wake_fiber() {
-  if (idle.empty()) {
-    char* const stack = stacks() + fibers++ * stack_bytes;
-    constexpr std::size_t usable = stack_bytes - sizeof(Fiber);
-    idle.push_back(new (stack + usable) Fiber);
+[[noreturn]] void resume(BlockThread& thread) {
+  running = &thread;
+  thread.waits_for = nullptr;
+  current.thread = thread.index;
+  const std::ptrdiff_t place = &thread - threads.data();
+  if (place == fibers) {
+    static char* const stacks = static_cast<char*>(std::aligned_alloc(64, most_threads * stack_bytes));
     ucontext_t start;
     getcontext(&start);
-    start.uc_stack.ss_sp = stack;
-    start.uc_stack.ss_size = usable;
+    start.uc_stack.ss_sp = stacks + static_cast<std::size_t>(fibers++) * stack_bytes;
+    start.uc_stack.ss_size = stack_bytes;
     start.uc_link = nullptr;
     makecontext(&start, live, 0);
     setcontext(&start);
   }
-  jump_to(idle.back()->context);
+  jump_to(contexts[place]);
 }
 
-// Lets the others run, first those that have not begun, as they follow this thread in the order.
+[[noreturn]] void switch_to_next() {
+  if (block_alive == 0) jump_to(launcher);
+  resume(next_thread());
+}
+
+// The function of a fiber.
+void live() {
+  Context& own = contexts[fibers - 1];
+  for (;;) {
+    (*job)();
+    retire(*running);
+    if (__builtin_setjmp(own) == 0) switch_to_next();
+  }
+}
+
+// Lets the others run.
 void give_turn() {
-  if (__builtin_setjmp(running->fiber->context) != 0) return;
-  if (begun < threads.size()) wake_fiber();
-  switch_to_next();
+  if (__builtin_setjmp(contexts[running - threads.data()]) == 0) switch_to_next();
 }
 
 void wait(Barrier& barrier) {
@@ -196,7 +169,7 @@ void number_threads(dim3 block_dim, bool reverse) {
 void run_block() {
   block = {};
   block_alive = static_cast<unsigned>(threads.size());
-  begun = 0;
+  for (BlockThread& thread : threads) thread.done = false;
   unsigned left = block_alive;
   for (Warp& warp : warps) {
     const unsigned lanes = std::min(left, warp_size);
@@ -204,7 +177,7 @@ void run_block() {
     warp.barrier = {};
     left -= lanes;
   }
-  if (__builtin_setjmp(launcher) == 0) wake_fiber();
+  if (__builtin_setjmp(launcher) == 0) resume(threads.front());
 }
 
 }  // namespace
