@@ -73,15 +73,9 @@ struct cudaIpcMemHandle_t {
 };
 
 namespace emulation {
-// Does the work, or records it where the stream is being captured.
-void queue(cudaStream_t stream, std::function<void()> work);
-// The same for work that must not run concurrently with the host (single-threaded MPI): the calling thread
-// executes it after all that was queued before.
-void queue_for_host(cudaStream_t stream, std::function<void()> work);
-// Waits until all work is done.
-void finish();
-// True while this thread records a graph: it may then neither wait, query nor allocate.
-bool is_capturing();
+// Does the work, or records it where the stream is being captured. `by_host`: it must not run concurrently
+// with the host (single-threaded MPI), so the calling thread executes it after all that was queued before.
+void queue(cudaStream_t stream, std::function<void()> work, bool by_host = false);
 // Returns `code`; cudaGetLastError returns it next if it is an error.
 cudaError_t result(cudaError_t code);
 template <class Value>
@@ -89,7 +83,6 @@ cudaError_t give(Value* to, const Value& value) {
   *to = value;
   return cudaSuccess;
 }
-inline constexpr std::size_t total_memory = std::size_t{8} << 30;
 }  // namespace emulation
 
 cudaError_t cudaGetLastError();

@@ -136,10 +136,11 @@ inline ncclResult_t ncclGroupStart() { return emulation::group.empty() ? ncclSuc
 inline ncclResult_t ncclGroupEnd() {
   const std::vector<emulation::Operation> operations = std::exchange(emulation::group, {});
   if (operations.empty()) return ncclSuccess;
-  emulation::queue_for_host(operations.front().stream, [operations] {
+  const auto exchange = [operations] {
     const ncclResult_t result = emulation::exchange_all(operations);
     if (result != ncclSuccess) operations.front().comm->error = result;
-  });
+  };
+  emulation::queue(operations.front().stream, exchange, true);
   return ncclSuccess;
 }
 inline ncclResult_t ncclSend(const void* data, std::size_t count, ncclDataType_t, int peer, ncclComm_t comm,

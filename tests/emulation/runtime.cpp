@@ -27,7 +27,7 @@
 struct EmulatedGraph {
   struct Piece {
     std::function<void()> work;
-    bool for_host;
+    bool by_host;
   };
   std::vector<Piece> work;
   std::vector<EmulatedStream*> streams;  // those whose work is being recorded
@@ -51,7 +51,9 @@ using emulation::give;
 using emulation::result;
 
 cudaError_t last_error = cudaSuccess;
-thread_local EmulatedGraph* capturing = nullptr;  // by this thread
+// By this thread, which may then neither wait, query nor allocate.
+thread_local EmulatedGraph* capturing = nullptr;
+constexpr std::size_t total_memory = std::size_t{8} << 30;
 
 class Device {
  public:
@@ -106,28 +108,19 @@ Device& device() {
   return *only;
 }
 
-void queue(cudaStream_t stream, EmulatedGraph::Piece piece) {
-  if (stream && stream->capture) {
-    stream->capture->work.push_back(std::move(piece));
-    ++stream->recorded;
-  } else if (piece.for_host) {
-    device().wait_for_all();
-    piece.work();
-  } else {
-    device().queue(std::move(piece.work));
-  }
-}
-
 }  // namespace
 
-void emulation::queue(cudaStream_t stream, std::function<void()> work) {
-  ::queue(stream, {std::move(work), false});
+void emulation::queue(cudaStream_t stream, std::function<void()> work, bool by_host) {
+  if (stream && stream->capture) {
+    stream->capture->work.push_back({std::move(work), by_host});
+    ++stream->recorded;
+  } else if (by_host) {
+    device().wait_for_all();
+    work();
+  } else {
+    device().queue(std::move(work));
+  }
 }
-void emulation::queue_for_host(cudaStream_t stream, std::function<void()> work) {
-  ::queue(stream, {std::move(work), true});
-}
-bool emulation::is_capturing() { return capturing != nullptr; }
-void emulation::finish() { device().wait_for_all(); }
 cudaError_t emulation::result(cudaError_t code) {
   if (code != cudaSuccess) last_error = code;
   return code;
@@ -145,7 +138,7 @@ const char* cudaGetErrorName(cudaError_t code) {
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device != 0) return result(cudaErrorInvalidDevice);
-  *properties = {"emulated GPU", {}, 9, 0, 3, 0, 0, 0, emulation::total_memory};
+  *properties = {"emulated GPU", {}, 9, 0, 3, 0, 0, 0, total_memory};
   // Every process has its own GPU, unless EMULATION_ONE_GPU is set.
   const pid_t pid = std::getenv("EMULATION_ONE_GPU") ? 1 : getpid();
   std::memcpy(properties->uuid.bytes, &pid, sizeof(pid));
@@ -153,7 +146,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 }
 cudaError_t cudaDeviceSynchronize() {
   if (capturing) return result(cudaErrorStreamCaptureUnsupported);
-  emulation::finish();
+  device().wait_for_all();
   return cudaSuccess;
 }
 
@@ -194,7 +187,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
   return give(exec, new EmulatedGraph(*graph));
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
-  for (const EmulatedGraph::Piece& piece : exec->work) queue(stream, piece);
+  for (const EmulatedGraph::Piece& piece : exec->work) emulation::queue(stream, piece.work, piece.by_host);
   return cudaSuccess;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
@@ -299,14 +292,14 @@ bool is_known(const void* pointer) {
 }  // namespace
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  *free = emulation::total_memory - used_memory;
-  return give(total, emulation::total_memory);
+  *free = total_memory - used_memory;
+  return give(total, total_memory);
 }
 
 // Filled with bytes that are NaN in any precision.
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
-  if (emulation::is_capturing()) return result(cudaErrorStreamCaptureUnsupported);
-  if (bytes > emulation::total_memory - used_memory) return result(cudaErrorMemoryAllocation);
+  if (capturing) return result(cudaErrorStreamCaptureUnsupported);
+  if (bytes > total_memory - used_memory) return result(cudaErrorMemoryAllocation);
   static std::uint64_t serial = 0;
   Mapping mapping;
   mapping.usable = round_up(bytes, alignment);
@@ -325,10 +318,10 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
 }
 cudaError_t cudaFree(void* pointer) {
   if (!pointer) return cudaSuccess;
-  if (emulation::is_capturing()) return result(cudaErrorStreamCaptureUnsupported);
+  if (capturing) return result(cudaErrorStreamCaptureUnsupported);
   const auto found = allocated.find(pointer);
   if (found == allocated.end()) return result(cudaErrorInvalidValue);
-  emulation::finish();
+  device().wait_for_all();
   if (*found->second.openers != 0) {
     std::fprintf(stderr, "emulation: memory is freed that another process has still open\n");
     std::abort();
@@ -340,7 +333,7 @@ cudaError_t cudaFree(void* pointer) {
   return cudaSuccess;
 }
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
-  if (emulation::is_capturing()) return result(cudaErrorStreamCaptureUnsupported);
+  if (capturing) return result(cudaErrorStreamCaptureUnsupported);
   Mapping mapping;
   mapping.usable = round_up(bytes, alignment);
   *pointer = std::aligned_alloc(alignment, mapping.usable);
@@ -349,8 +342,8 @@ cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* pointer) {
-  if (emulation::is_capturing()) return result(cudaErrorStreamCaptureUnsupported);
-  emulation::finish();
+  if (capturing) return result(cudaErrorStreamCaptureUnsupported);
+  device().wait_for_all();
   pinned.erase(pointer);
   std::free(pointer);
   return cudaSuccess;
@@ -358,7 +351,7 @@ cudaError_t cudaFreeHost(void* pointer) {
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
   emulation::queue(stream, [=] { std::memmove(to, from, bytes); });
-  if (!is_known(to) || !is_known(from)) emulation::finish();
+  if (!is_known(to) || !is_known(from)) device().wait_for_all();
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
@@ -397,7 +390,7 @@ cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsi
 cudaError_t cudaIpcCloseMemHandle(void* pointer) {
   const auto found = opened.find(pointer);
   if (found == opened.end()) return result(cudaErrorInvalidValue);
-  emulation::finish();
+  device().wait_for_all();
   --*found->second.openers;
   unmap(found->second);
   opened.erase(found);
