@@ -33,9 +33,7 @@ inline void __pipeline_memcpy_async(void* to, const void* from, std::size_t byte
   if ((bytes != 4 && bytes != 8 && bytes != 16) || both % bytes != 0) __builtin_trap();
   emulation::copy_groups().back().push_back({to, from, bytes});
 }
-inline void __pipeline_commit() {
-  emulation::copy_groups().emplace_back();
-}
+inline void __pipeline_commit() { emulation::copy_groups().emplace_back(); }
 // Waits until at most the last `prior` groups are pending.
 inline void __pipeline_wait_prior(std::size_t prior) {
   auto& groups = emulation::copy_groups();

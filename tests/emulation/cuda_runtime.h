@@ -81,15 +81,9 @@ T exchange_value(unsigned mask, T value, int from) {
 inline const uint3 &threadIdx = emulation::current.thread, &blockIdx = emulation::current.block;
 inline const dim3 &blockDim = emulation::current.block_dim, &gridDim = emulation::current.grid_dim;
 
-inline void __syncthreads() {
-  emulation::block_barrier();
-}
-inline void __syncwarp(unsigned mask = 0xffffffffu) {
-  emulation::warp_barrier(mask);
-}
-inline void __threadfence_system() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-}
+inline void __syncthreads() { emulation::block_barrier(); }
+inline void __syncwarp(unsigned mask = 0xffffffffu) { emulation::warp_barrier(mask); }
+inline void __threadfence_system() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 // Polling loops call it: the awaited store may be another thread's or another process's.
 inline void __nanosleep(unsigned) {
   sched_yield();
@@ -102,9 +96,7 @@ inline int __syncthreads_and(int predicate) {
   __syncthreads();
   if (!predicate) all = 0;
   __syncthreads();
-  const int result = all;
-  __syncthreads();
-  return result;
+  return all;  // the next call changes it only when all have returned
 }
 
 template <class T>
@@ -136,9 +128,7 @@ inline long long clock64() {  // nanoseconds
       .count();
 }
 
-inline long long __double_as_longlong(double value) {
-  return std::bit_cast<long long>(value);
-}
+inline long long __double_as_longlong(double value) { return std::bit_cast<long long>(value); }
 template <class T>
 T __ldg(const T* from) {
   return *from;

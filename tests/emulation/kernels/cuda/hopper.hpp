@@ -51,11 +51,10 @@ class BytesBarrier {
            "a box is not one of the engine's");
     demand((x + map.lead.x) * static_cast<Index>(sizeof(T)) % 16 == 0, "a box does not begin at 16 bytes");
     T* next = static_cast<T*>(to);
-    for (Index k = 0; k < map.box.z; ++k) {
-      for (Index j = 0; j < map.box.y; ++j) {
-        for (Index i = 0; i < map.box.x; ++i) *next++ = at(map, Int3{x + i, y + j, z + k} + map.lead);
-      }
-    }
+    for_each_cell(Box{{x, y, z}, Int3{x, y, z} + map.box}, [&](Int3 cell) {
+      const bool exists = Box{{0, 0, 0}, map.cells}.contains(cell + map.lead);
+      *next++ = exists ? map.field(cell) : T{0};
+    });
     pending_ -= static_cast<std::int64_t>(map.box.product()) * static_cast<std::int64_t>(sizeof(T));
     complete();
   }
@@ -68,10 +67,6 @@ class BytesBarrier {
   }
 
  private:
-  template <class T>
-  static T at(const TensorMap<T>& map, Int3 place) {
-    return Box{{0, 0, 0}, map.cells}.contains(place) ? map.field(place - map.lead) : T{0};
-  }
   void complete() {
     if (!arrived_ || pending_ != 0) return;
     arrived_ = false;
