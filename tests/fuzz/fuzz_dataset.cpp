@@ -1,5 +1,4 @@
 // Any bytes as an HDF5 file: an Error, or a dataset of which a box can be read.
-#include <algorithm>
 #include <vector>
 
 #include "physics/dataset_reader.hpp"
@@ -10,10 +9,8 @@ using namespace isotherm;
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   try {
     const DatasetReader reader(fuzz::file_of(data, size), "temperature");
-    const Int3 cells = reader.cells();
-    const Box box{{0, 0, 0},
-                  {std::min<Index>(cells.x, 4), std::min<Index>(cells.y, 4), std::min<Index>(cells.z, 4)}};
-    std::vector<double> values(static_cast<std::size_t>(std::max<Index>(box.cells(), 0)));
+    const Box box = Box{{0, 0, 0}, reader.cells()}.within({{0, 0, 0}, {4, 4, 4}});
+    std::vector<double> values(static_cast<std::size_t>(box.cells()));
     reader.read(box, values.data());
   } catch (const Error&) {
   }

@@ -8,16 +8,11 @@
 
 using namespace isotherm;
 
-namespace {
-
-std::uint64_t bits(double value) {
-  return value != value ? 0x7ff8000000000000u : std::bit_cast<std::uint64_t>(value);  // one NaN for all
-}
-
-}  // namespace
-
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   const std::string text = fuzz::text_of(data, size);
+  const auto bits = [](double value) {
+    return value != value ? 0x7ff8000000000000u : std::bit_cast<std::uint64_t>(value);  // one NaN for all
+  };
   try {
     const Expression formula(text, "xyzt");
     const Expression copy = formula, again(formula.text(), "xyzt");

@@ -3,16 +3,13 @@
 
 #include "tests/fuzz/targets.hpp"
 
-namespace {
-constexpr const char* deck = R"(
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  const char* const deck = R"(
 grid: {cells: [8, 6, 4], lengths: [1, 1, 1]}
 material: {diffusivity: 1e-5}
 initial: [{shape: constant, value: 300}]
 problem: {kind: transient, steps: 10}
 )";
-}
-
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   std::istringstream lines(isotherm::fuzz::text_of(data, size));
   std::vector<std::string> overrides;
   for (std::string line; std::getline(lines, line);) overrides.push_back(line);
