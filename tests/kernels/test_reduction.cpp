@@ -333,7 +333,7 @@ class HistogramVariant : public OnDevice {
   }
 };
 
-TEST_P(HistogramVariant, CountsRandomCellsOfAnyShape) {
+TEST_P(HistogramVariant, CountsRandomCellsOfAnyShapeAndEqualOnes) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     std::vector<Int3> all = shapes;
     for (const Int3& more : {Int3{1023, 3, 2}, Int3{1025, 2, 3}, Int3{2100, 1, 1}}) all.push_back(more);
@@ -344,6 +344,10 @@ TEST_P(HistogramVariant, CountsRandomCellsOfAnyShape) {
           expect_counts(field, {from, shape}, Bins::of(-0.3, 0.7, bins));
       }
     }
+    // Every addition goes to one place. The edge in the middle belongs to the bin above it.
+    const Field<T> field = filled(*host_, {130, 37, 41}, 1, T(300));
+    for (const Box region : {field.view().interior(), Box{{2, 2, 2}, {2, 4, 4}}})  // the latter is empty
+      expect_counts(field, region, Bins::of(299.5, 300.5, 64));
   });
 }
 
@@ -363,15 +367,6 @@ TEST_P(HistogramVariant, PutsEdgesNaNAndInfinitiesWhereTheyBelong) {
       std::ranges::copy(values, &field.view()(0, 0, 0));
       expect_counts(field, field.view().interior(), bins);
     }
-  });
-}
-
-// All cells in one bin: every addition goes to one place. The edge in the middle belongs to the bin above it.
-TEST_P(HistogramVariant, CountsAllCellsOfOneTemperature) {
-  for_precision(GetParam().precision, [&]<class T>(T) {
-    const Field<T> field = filled(*host_, {130, 37, 41}, 1, T(300));
-    for (const Box region : {field.view().interior(), Box{{2, 2, 2}, {2, 4, 4}}})  // the latter is empty
-      expect_counts(field, region, Bins::of(299.5, 300.5, 64));
   });
 }
 
@@ -499,9 +494,7 @@ double expanded_sum(const std::vector<double>& values) {
 
 TEST(LongAccumulator, KeepsEveryDouble) {
   Random random;
-  std::vector<double> values{0.0,   least,   3 * least, 1.0,       -1.0,
-                             0.1,   largest, -largest,  0x1p-1022, 0x1.fffffffffffffp-1023,
-                             1e300, 1e-300};
+  std::vector<double> values{0.0, least, 3 * least, largest, 0x1p-1022, 0x1.fffffffffffffp-1023};
   while (values.size() < 20000) {
     const double value = std::bit_cast<double>(random());
     if (std::isfinite(value)) values.push_back(value);

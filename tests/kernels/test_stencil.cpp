@@ -258,12 +258,7 @@ TEST_P(StepInParts, IsAStep) {
       const int last = static_cast<int>(kernel.tiles.size()) - 1;
       check_cut(kernel, device, cut, 0b100110u, ReductionOp::sum_squares, last);
     }
-  });
-}
-
-// Tiles begin at whole packs, before the first cell of such a region.
-TEST_P(StepInParts, IsAStepAlsoInGhosts) {
-  on_kernel([](const auto& kernel, Device& device) {
+    // In ghosts, too: tiles begin at whole packs, before the first cell of such a region.
     for (const Index x : {126, 300}) {
       for (const Int3 below : {Int3{0, 1, 0}, Int3{2, 0, 1}}) {
         check_cut(kernel, device, {{x, 37, 4}, below, {0, 2, 1}, 1}, 0, ReductionOp::sum_squares, 0);
@@ -349,12 +344,7 @@ TEST_P(TemporalSweeps, AreAsManySweeps) {
                                Int3{65, 2, 5}, Int3{127, 6, 3}})
         check_time_block(kernel, device, shape, time_block, all_faces);
     }
-  });
-}
-
-// Several tiles and chunks of every kernel, none of them full.
-TEST_P(TemporalSweeps, OfManyTiles) {
-  on_kernel([](const auto& kernel, Device& device) {
+    // Several tiles and chunks of every kernel, none of them full.
     check_time_block(kernel, device, {139, 40, 21}, kernel.max_time_block, all_faces);
     for (int time_block = 2; time_block <= kernel.max_time_block; ++time_block)
       check_lots(kernel, device, time_block);
