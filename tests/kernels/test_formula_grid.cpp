@@ -12,13 +12,10 @@ class FormulaGridOf : public OnDevice {};
 
 FormulaProgram random_program(Random& random, int most_steps) {
   FormulaProgram program;
-  const auto push = [&](FormulaOp op) {
-    program.steps.push_back(
-        {op, static_cast<std::uint8_t>(random.between(0, variable_count - 1)), random.between(-3.0, 3.0)});
-  };
   int depth = 0;
   const auto take = [&](FormulaOp op) {
-    push(op);
+    program.steps.push_back(
+        {op, static_cast<std::uint8_t>(random.between(0, variable_count - 1)), random.between(-3.0, 3.0)});
     if (op == FormulaOp::table) {
       const int knots = static_cast<int>(random.between(1, 6));
       program.steps.back().number = knots;
@@ -40,20 +37,20 @@ FormulaProgram random_program(Random& random, int most_steps) {
 template <class T>
 void expect_bits_of_points(Device& device, Random& random, const FormulaProgram& program) {
   const Int3 n{random.between(1, 70), random.between(1, 11), random.between(1, 3)};
+  FormulaGrid<T> grid{};
   std::array<std::vector<double>, 3> at;
   std::vector<Buffer> there;
   for (int axis = 0; axis < 3; ++axis) {
     for (Index i = 0; i < n[axis]; ++i) at[axis].push_back(random.between(-2.0, 2.0));
     there.push_back(copied_to(device, at[axis]));
+    grid.at[axis] = there.back().as<double>();
   }
   const Buffer steps_there = copied_to(device, program.steps);
   const Buffer unsound(device, sizeof(std::uint64_t), Memory::staging);
   *unsound.as<std::uint64_t>() = no_time;
-  FormulaGrid<T> grid{};
   grid.steps = steps_there.as<FormulaStep>();
   grid.step_count = std::ssize(program.steps);
   grid.depth = program.depth;
-  for (std::size_t axis = 0; axis < 3; ++axis) grid.at[axis] = there[axis].template as<double>();
   grid.points = n;
   grid.times = static_cast<int>(random.between(1, 3));
   for (int i = 0; i < grid.times; ++i) grid.time[i] = 0.5 * (i + 1);

@@ -194,7 +194,7 @@ TEST_P(HeatOfMaterials, is_summed_with_the_capacity_of_each) {
     LongAccumulator sum{};
     for_each_cell({{0, 0, 0}, extent},
                   [&](Int3 c) { sum.add(tables.heat[of.view()(c)] * double{field.view()(c)}); });
-    FieldReductions<T>::on(device_->backend())
+    functions(FieldReductions<T>::on)
         .heat_sum({there.view(), materials}, result.template as<LongAccumulator>(), {});
     EXPECT_EQ(fetched_value<LongAccumulator>(*device_, result).rounded(), sum.rounded());
   });
