@@ -76,14 +76,6 @@ void open_warp_if_complete(Warp& warp) {
   if (warp.barrier.arrived != 0 && (warp.mask & warp.alive & ~warp.barrier.arrived) == 0) open(warp.barrier);
 }
 
-[[noreturn]] void deadlock() {
-  std::fprintf(
-      stderr,
-      "emulation: %u of %zu threads of block (%u, %u, %u) wait at a barrier that the others never reach\n",
-      block_alive, threads.size(), current.block.x, current.block.y, current.block.z);
-  std::abort();
-}
-
 void retire(BlockThread& thread) {
   thread.done = true;
   --block_alive;
@@ -93,19 +85,19 @@ void retire(BlockThread& thread) {
   open_warp_if_complete(warp);
 }
 
-bool can_run(const BlockThread& thread) {
-  return !thread.done && (!thread.waits_for || thread.waits_for->generation != thread.generation);
-}
-
 // The next thread that can run; it may be the running one.
 BlockThread& next_thread() {
-  const std::size_t all = threads.size();
-  std::size_t at = static_cast<std::size_t>(running - threads.data());
-  for (std::size_t n = 0; n < all; ++n) {
-    at = at + 1 < all ? at + 1 : 0;
-    if (can_run(threads[at])) return threads[at];
-  }
-  deadlock();
+  const auto can_run = [](const BlockThread& thread) {
+    return !thread.done && (!thread.waits_for || thread.waits_for->generation != thread.generation);
+  };
+  auto next = std::find_if(threads.begin() + (running - threads.data() + 1), threads.end(), can_run);
+  if (next == threads.end()) next = std::find_if(threads.begin(), threads.end(), can_run);
+  if (next != threads.end()) return *next;
+  std::fprintf(
+      stderr,
+      "emulation: %u of %zu threads of block (%u, %u, %u) wait at a barrier that the others never reach\n",
+      block_alive, threads.size(), current.block.x, current.block.y, current.block.z);
+  std::abort();
 }
 
 void live();
@@ -143,15 +135,10 @@ void live() {
   }
 }
 
-// Lets the others run.
-void give_turn() {
-  if (__builtin_setjmp(contexts[running - threads.data()]) == 0) switch_to_next();
-}
-
 void wait(Barrier& barrier) {
   running->waits_for = &barrier;
   running->generation = barrier.generation;
-  give_turn();
+  yield();
 }
 
 // Numbers the threads of a launch in the order in which each block runs them.
@@ -222,7 +209,9 @@ void warp_barrier(unsigned mask) {
   if (warp.barrier.generation == generation) wait(warp.barrier);
 }
 
-void yield() { give_turn(); }
+void yield() {
+  if (__builtin_setjmp(contexts[running - threads.data()]) == 0) switch_to_next();
+}
 
 std::uint64_t exchange(unsigned mask, std::uint64_t mine, int from) {
   Warp& warp = own_warp();

@@ -48,11 +48,8 @@ inline constexpr std::chrono::seconds host_patience{4};
 
 // A duplicate of MPI_COMM_WORLD, so that no other message matches. Its first call is collective.
 inline MPI_Comm own_world() {
-  static MPI_Comm comm = [] {
-    MPI_Comm copy = MPI_COMM_NULL;
-    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
-    return copy;
-  }();
+  static MPI_Comm comm = MPI_COMM_NULL;
+  if (comm == MPI_COMM_NULL) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   return comm;
 }
 
