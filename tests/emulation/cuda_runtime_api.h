@@ -2,9 +2,12 @@
 // memory and executes queued work asynchronously.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <vector>
 
 enum cudaError_t {
   cudaSuccess = 0,
@@ -39,9 +42,27 @@ enum cudaDeviceAttr {
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 
-struct EmulatedGraph;
 struct EmulatedStream;
-struct EmulatedEvent;
+struct EmulatedGraph {
+  struct Piece {
+    std::function<void()> work;
+    bool by_host;
+  };
+  std::vector<Piece> work;
+  std::vector<EmulatedStream*> streams;  // those whose work is being recorded
+};
+struct EmulatedStream {
+  EmulatedGraph* capture = nullptr;  // the graph that is being recorded, if any
+  std::uint64_t recorded = 0,
+                joined = 0;  // work of this stream in the graph; its part that others wait for
+};
+struct EmulatedEvent {
+  std::shared_ptr<std::chrono::steady_clock::time_point> at;
+  std::uint64_t place = 0;           // position in the device's queue
+  EmulatedGraph* capture = nullptr;  // the graph that records it, if any: streams that wait join it
+  EmulatedStream* stream = nullptr;  // that recorded it
+  std::uint64_t recorded = 0;        // value of the stream's counter at that time
+};
 using cudaStream_t = EmulatedStream*;
 using cudaEvent_t = EmulatedEvent*;
 using cudaGraph_t = EmulatedGraph*;
@@ -128,22 +149,40 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer);
 cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned flags);
 cudaError_t cudaIpcCloseMemHandle(void* pointer);
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority);
-cudaError_t cudaStreamDestroy(cudaStream_t stream);
+inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
+  return emulation::give(stream, new EmulatedStream);
+}
+inline cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  delete stream;
+  return cudaSuccess;
+}
 inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaDeviceSynchronize(); }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0);
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags);
+inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
+  return emulation::give(exec, new EmulatedGraph(*graph));
+}
 inline cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
-cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+inline cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
 inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) { return cudaGraphDestroy(exec); }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
-cudaError_t cudaEventDestroy(cudaEvent_t event);
+inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  return emulation::give(event, new EmulatedEvent{std::make_shared<std::chrono::steady_clock::time_point>()});
+}
+inline cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
+inline cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  return emulation::give(milliseconds,
+                         std::chrono::duration<float, std::milli>(*end->at - *start->at).count());
+}

@@ -6,44 +6,18 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "cuda_runtime_api.h"
-
-struct EmulatedGraph {
-  struct Piece {
-    std::function<void()> work;
-    bool by_host;
-  };
-  std::vector<Piece> work;
-  std::vector<EmulatedStream*> streams;  // those whose work is being recorded
-};
-struct EmulatedStream {
-  EmulatedGraph* capture = nullptr;  // the graph that is being recorded, if any
-  std::uint64_t recorded = 0,
-                joined = 0;  // work of this stream in the graph; its part that others wait for
-};
-struct EmulatedEvent {
-  std::shared_ptr<std::chrono::steady_clock::time_point> at;
-  std::uint64_t place = 0;           // position in the device's queue
-  EmulatedGraph* capture = nullptr;  // the graph that records it, if any: streams that wait join it
-  EmulatedStream* stream = nullptr;  // that recorded it
-  std::uint64_t recorded = 0;        // value of the stream's counter at that time
-};
 
 namespace {
 
@@ -150,13 +124,6 @@ cudaError_t cudaDeviceSynchronize() {
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
-  return give(stream, new EmulatedStream);
-}
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  delete stream;
-  return cudaSuccess;
-}
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   if (event->capture && event->capture != capturing) return result(cudaErrorCapturedEvent);
   if (stream->capture && !event->capture) return result(cudaErrorStreamCaptureIsolation);
@@ -183,25 +150,11 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   }
   return result(all_joined ? cudaSuccess : cudaErrorStreamCaptureUnjoined);
 }
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
-  return give(exec, new EmulatedGraph(*graph));
-}
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   for (const EmulatedGraph::Piece& piece : exec->work) emulation::queue(stream, piece.work, piece.by_host);
   return cudaSuccess;
 }
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  delete graph;
-  return cudaSuccess;
-}
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  return give(event, new EmulatedEvent{std::make_shared<std::chrono::steady_clock::time_point>()});
-}
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  delete event;
-  return cudaSuccess;
-}
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   event->capture = stream ? stream->capture : nullptr;
   event->stream = stream;
@@ -222,9 +175,6 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (capturing) return result(cudaErrorStreamCaptureUnsupported);
   if (event->capture) return result(cudaErrorCapturedEvent);
   return device().has_done(event->place) ? cudaSuccess : cudaErrorNotReady;
-}
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
-  return give(milliseconds, std::chrono::duration<float, std::milli>(*end->at - *start->at).count());
 }
 
 // Memory of the emulated device: anonymous files, so that other processes can map them too.
