@@ -1,7 +1,6 @@
 """Random decks: a seed always gives the same deck. Formulas use no function but sqrt, so that the bits of a field do not depend on the
 math library (those of a gaussian do, by exp and erf)."""
 
-import json
 import random
 
 FACES = ("x_min", "x_max", "y_min", "y_max", "z_min", "z_max")
@@ -11,8 +10,8 @@ def number(draw, low, high):
     return float(f"{draw.uniform(low, high):.5g}")
 
 
-def vector(values):
-    return "[" + ", ".join(f"{value:.5g}" for value in values) + "]"
+def rounded(values):
+    return [float(f"{value:.5g}") for value in values]
 
 
 def boundary(draw, face, in_time):
@@ -50,34 +49,33 @@ def shape(draw, lengths, value):
     if kind == "box":
         low = [draw.uniform(0, 0.6) * length for length in lengths]
         high = [at + draw.uniform(0.1, 0.4) * length for at, length in zip(low, lengths)]
-        return f"{{shape: box, mode: {draw.choice(['set', 'add'])}, from: {vector(low)}, to: {vector(high)}, {value}}}"
-    if kind == "sphere":
-        return f"{{shape: sphere, centre: {vector(centre)}, radius: {number(draw, 0.2 * size, 0.5 * size)}, {value}}}"
+        return {"shape": kind, "mode": draw.choice(["set", "add"]), "from": rounded(low), "to": rounded(high), **value}
+    found = {"shape": kind, "centre": rounded(centre), **value}
     if kind == "cylinder":
-        return (f"{{shape: cylinder, mode: add, axis: {draw.choice('xyz')}, centre: {vector(centre)}, "
-                f"radius: {number(draw, 0.2 * size, 0.5 * size)}, length: {number(draw, 0.3 * size, size)}, {value}}}")
-    return f"{{shape: gaussian, centre: {vector(centre)}, width: {number(draw, 0.2 * size, 0.5 * size)}, {value}}}"
+        return {**found, "mode": "add", "axis": draw.choice("xyz"), "radius": number(draw, 0.2 * size, 0.5 * size),
+                "length": number(draw, 0.3 * size, size)}
+    return {**found, "radius" if kind == "sphere" else "width": number(draw, 0.2 * size, 0.5 * size)}
 
 
 def problem(draw, steady):
     if steady:
-        lines = ["kind: steady", "method: jacobi", f"max_sweeps: {draw.randint(20, 400)}", f"tolerance: {draw.choice(['1e-2', '1e-3', '1e-9'])}",
-                 f"norm: {draw.choice(['max', 'l2', 'l1'])}", f"weight: {draw.choice(['0.99', '0.8', '1'])}"]
+        found = {"kind": "steady", "method": "jacobi", "max_sweeps": draw.randint(20, 400),
+                 "tolerance": draw.choice([1e-2, 1e-3, 1e-9]), "norm": draw.choice(["max", "l2", "l1"]),
+                 "weight": draw.choice([0.99, 0.8, 1])}
     else:
-        lines = [f"steps: {draw.randint(1, 150)}", f"dt_fraction: {draw.choice(['0.9', '0.4', '1'])}"]
-    return lines + [f"check_interval: {draw.choice([1, 7, 20, 50])}", f"check: {draw.choice(['immediate', 'asynchronous'])}"]
+        found = {"steps": draw.randint(1, 150), "dt_fraction": draw.choice([0.9, 0.4, 1])}
+    return {**found, "check_interval": draw.choice([1, 7, 20, 50]), "check": draw.choice(["immediate", "asynchronous"])}
 
 
 def solver(draw, in_time, ranks, cells):
-    kernel = draw.choice(["reference", "openmp", "temporal_openmp", "auto"])
-    lines = [f"kernel: {kernel}", "reduction: reproducible"]
+    found = {"kernel": draw.choice(["reference", "openmp", "temporal_openmp", "auto"]), "reduction": "reproducible"}
     if not in_time and (ranks == 1 or min(cells) >= 12) and draw.random() < 0.5:
-        lines.append(f"halo_width: {draw.randint(1, 4)}")
-    return lines
+        found["halo_width"] = draw.randint(1, 4)
+    return found
 
 
 def random_deck(seed):
-    """The text of a deck, and the number of ranks to run it on."""
+    """A deck, and the number of ranks to run it on."""
     draw = random.Random(seed)
     ranks = draw.choice([2, 3, 4]) if draw.random() < 0.06 else 1
     cells = [draw.randint(1, 24) if ranks == 1 else draw.randint(6, 24) for _ in range(3)]
@@ -85,22 +83,19 @@ def random_deck(seed):
         cells[0] = draw.randint(64, 150)
     lengths = [n * draw.uniform(0.005, 0.02) for n in cells]
     steady, in_time = draw.random() < 0.5, draw.random() < 0.3
-    walls = boundaries(draw, in_time and not steady, steady)
-    lines = [f"grid: {{cells: {cells}, lengths: {vector(lengths)}, origin: [0, 0, 0]}}",
-             f"material: {{conductivity: {number(draw, 0.5, 400)}, density: {number(draw, 500, 9000)}, "
-             f"heat_capacity: {number(draw, 100, 2000)}}}",
-             f"precision: {draw.choice(['fp32', 'fp64'])}",
-             "boundaries:", *(f"  {face}: {json.dumps(law)}" for face, law in walls.items()),
-             "initial:", f"  - {{shape: constant, value: {number(draw, 290, 330)}}}",
-             f'  - {{shape: formula, mode: add, formula: "{number(draw, -30, 30)}*x + 9*sqrt(y*y + z) + 3*x*z"}}']
-    lines += [f"  - {shape(draw, lengths, f'value: {number(draw, 5, 80)}')}" for _ in range(draw.randint(0, 2))]
-    heated = draw.randint(0, 3)
-    lines += ["sources:"] * (heated > 0)
-    for _ in range(heated):
-        value = draw.choice([f"value: {number(draw, 1e3, 1e6)}", f"power: {number(draw, 0.1, 50)}"])
-        lines.append(f"  - {shape(draw, lengths, value)}")
-    lines += ["problem:", *(f"  {line}" for line in problem(draw, steady)),
-              "solver:", *(f"  {line}" for line in solver(draw, in_time and not steady, ranks, cells)),
-              f"parallel: {{device: cpu, overlap: {draw.choice(['true', 'false'])}}}",
-              "output: {snapshots: false}"]
-    return "\n".join(lines) + "\n", ranks
+    return {
+        "boundaries": boundaries(draw, in_time and not steady, steady),
+        "grid": {"cells": cells, "lengths": rounded(lengths), "origin": [0, 0, 0]},
+        "material": {"conductivity": number(draw, 0.5, 400), "density": number(draw, 500, 9000),
+                     "heat_capacity": number(draw, 100, 2000)},
+        "precision": draw.choice(["fp32", "fp64"]),
+        "initial": [{"shape": "constant", "value": number(draw, 290, 330)},
+                    {"shape": "formula", "mode": "add", "formula": f"{number(draw, -30, 30)}*x + 9*sqrt(y*y + z) + 3*x*z"},
+                    *(shape(draw, lengths, {"value": number(draw, 5, 80)}) for _ in range(draw.randint(0, 2)))],
+        "sources": [shape(draw, lengths, draw.choice([{"value": number(draw, 1e3, 1e6)}, {"power": number(draw, 0.1, 50)}]))
+                    for _ in range(draw.randint(0, 3))],
+        "problem": problem(draw, steady),
+        "solver": solver(draw, in_time and not steady, ranks, cells),
+        "parallel": {"device": "cpu", "overlap": draw.choice([True, False])},
+        "output": {"snapshots": False},
+    }, ranks

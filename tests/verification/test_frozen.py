@@ -55,8 +55,8 @@ def outcome_of_input(folder, name):
 
 
 def outcome_of_seed(folder, seed):
-    text, ranks = random_deck(seed)
-    return outcome(folder, text, ranks=ranks if ranks > 1 else 0)
+    deck, ranks = random_deck(seed)
+    return outcome(folder, json.dumps(deck), ranks=ranks if ranks > 1 else 0)
 
 
 def frozen():
