@@ -47,14 +47,6 @@ def test_runs_as_a_module_and_prints_the_path(run):
     assert finished([*command, "--index", "99"], 2).stdout == ""
 
 
-@pytest.mark.parametrize("axis, index", [(0, 3), (1, 6), (2, 4)])
-def test_plane_has_the_cells_of_its_index(run, axis, index):
-    plane = Run(run).snapshots[0].plane(axis, index)
-    x, y, z = np.arange(CELLS[0]), 100 * np.arange(CELLS[1]), 10000 * np.arange(CELLS[2])
-    expected = [y[None, :] + z[:, None] + 3, x[None, :] + z[:, None] + 600, x[None, :] + y[:, None] + 40000]
-    assert np.array_equal(plane, expected[axis])
-
-
 @pytest.mark.parametrize("axis, position, index", [  # on the faces, and within
     ("x", "0.1", 0), ("x", "0.10099", 0), ("x", "0.112", 11), ("y", "-0.1899", 5), ("x", "0%", 0), ("y", "50%", 3), ("z", "100%", 4)])
 def test_position_picks_the_cell_that_holds_it(run, axis, position, index):
@@ -313,11 +305,6 @@ def test_only_the_plane_is_read(tmp_path):
         file.create_dataset("temperature", (1 << 25, 64, 64), "f8", chunks=(1, 64, 64), fillvalue=300.0)
         file.create_group("isotherm").attrs.update({"origin": [0.0, 0.0, 0.0], "spacing": [1.0, 1.0, 1.0], "time": 0.0})
     assert Snapshot(path, 0).plane(2, 1 << 24).shape == (64, 64)
-
-
-def test_an_unknown_series_is_named_with_those_there_are(ramp, refused):
-    why = " holds no series ramp_slice_y4; it has ramp_region, ramp_slice_y3\n"
-    refused(2, why, "slice", ramp, "--series", "ramp_slice_y4")
 
 
 # animate
