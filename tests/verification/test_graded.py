@@ -134,7 +134,8 @@ def test_an_initial_field_is_of_the_same_cells(tmp_path):
 
 @pytest.mark.parametrize("method", PROBLEMS)
 def test_zones_of_one_size_are_a_uniform_grid(tmp_path, method):
-    equal = run(tmp_path, body(PROBLEMS[method], [[[9, 2e-3], [13, 2e-3]], 3e-3, [[5, 2e-3], [1, 2e-3], [8, 2e-3]]], [22, 24, 14]))
+    """Numbers of cells may follow from zones."""
+    equal = run(tmp_path, body(PROBLEMS[method], [[[9, 2e-3], [13, 2e-3]], 3e-3, [[5, 2e-3], [1, 2e-3], [8, 2e-3]]], [22, 24, None]))
     uniform = run(tmp_path, body(PROBLEMS[method], [2e-3, 3e-3, 2e-3], [22, 24, 14]))
     assert equal["fingerprint"] == uniform["fingerprint"]
 
@@ -235,14 +236,6 @@ def test_what_cannot_be_is_refused(tmp_path, changes, said):
     if "verify" in deck:
         deck["sources"] = []
     assert said in run(tmp_path, deck, code={65})
-
-
-def test_cells_follow_from_zones(tmp_path):
-    every = body({"steps": 5}, GRADED)
-    one = copy.deepcopy(every)
-    one["grid"].update(cells=[25, None, None])
-    assert run(tmp_path, one)["fingerprint"] == run(tmp_path, every)["fingerprint"]
-    assert run(tmp_path, every)["grid"]["cells"] == [25, 24, 23]
 
 
 def test_multigrid_takes_few_cycles(tmp_path):

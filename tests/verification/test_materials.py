@@ -95,14 +95,13 @@ def test_the_error_of_a_body_is_below_what_was_asked_for(tmp_path):
 
 def test_a_restart_within_coefficients_of_time_ends_in_the_same_field(tmp_path):
     """Coarse grids do not depend on earlier steps. The axis of a single cell is its own neighbour."""
-    def law(coefficient):
-        return {"kind": "convection", "ambient": 350, "coefficient": coefficient}
-
+    air = {"kind": "convection", "ambient": 350}
     deck = {
         "grid": {"cells": [12, 1, 13], "spacing": 1e-3},
         **CORE_AND_BOARD,
         "regions": [box("board", [0, 0, 0], [5e-3, 1, 6e-3])],
-        "boundaries": {"x_max": law("400 + 300*sin(0.1*t)"), "z_max": law("4000 + 3000*sin(0.2*t)"), "y_min": "periodic", "y_max": "periodic"},
+        "boundaries": {"x_max": {**air, "coefficient": "400 + 300*sin(0.1*t)"}, "y_min": "periodic", "y_max": "periodic",
+                       "z_max": {**air, "coefficient": "4000 + 3000*sin(0.2*t)"}},
         "problem": {"method": "implicit", "steps": 6, "dt": 100},
     }
     expect_the_same_bits_after_a_restart(tmp_path, deck, 3)
