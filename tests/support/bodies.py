@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 import runs
-from program import isotherm, ran, write_deck
+from program import isotherm, write_deck
 
 CORE = {"conductivity": 7, "density": 2000, "heat_capacity": 800}
 BOARD = {"conductivity": [3, 2, 0.5], "density": 1500, "heat_capacity": 1000}
@@ -95,9 +95,10 @@ def expect_one_answer(folder, deck, kernel=TEMPORAL, ranks=3, residuals=False):
     return first
 
 
-def expect_the_same_bits_after_a_restart(folder, deck, stop):
-    """Stops after `stop` steps on two ranks and resumes on three."""
-    whole = run(folder, deck, name="whole")
-    run(folder, deck, f"problem.steps={stop}", "output.checkpoint.final=true", ranks=2)
-    ran("run", "deck.yaml", "--progress=off", "output.directory=out", "--restart", "latest", cwd=folder, ranks=3)
-    assert runs.record(folder / "out")["fingerprint"] == whole["fingerprint"]
+def expect_the_same_bits_after_a_restart(folder, deck, stop, *words):
+    """Stops by the setting `stop` on two ranks and resumes on three. Returns the records of the whole run and of the resumed one."""
+    whole = run(folder, deck, *words, name="whole")
+    run(folder, deck, stop, "output.checkpoint.final=true", *words, ranks=2)
+    resumed = run(folder, deck, "--restart", "latest", *words, ranks=3)
+    assert resumed["fingerprint"] == whole["fingerprint"] and resumed["continuation"]["restarted_from"]
+    return whole, resumed

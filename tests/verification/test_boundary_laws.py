@@ -185,7 +185,7 @@ def test_one_answer(tmp_path, several, precision, method):
 
 
 def test_a_restart_on_other_ranks_ends_in_the_same_field(tmp_path):
-    expect_the_same_bits_after_a_restart(tmp_path, laws_everywhere(False, {"steps": 40}), 17)
+    expect_the_same_bits_after_a_restart(tmp_path, laws_everywhere(False, {"steps": 40}), "problem.steps=17")
 
 
 def test_the_resolved_deck_is_the_same_problem(tmp_path):

@@ -89,7 +89,7 @@ def test_blocks_take_columns_of_a_trace(tmp_path, interpolation):
 def test_a_trace_restarts_to_the_same_bits(tmp_path):
     (tmp_path / "plan.csv").write_text(TRACED)
     (tmp_path / "trace.csv").write_text(TRACE.replace("10,x", "0.1,1").replace("30,", "0.3,"))
-    expect_the_same_bits_after_a_restart(tmp_path, traced("euler", interpolation="step"), 7)
+    expect_the_same_bits_after_a_restart(tmp_path, traced("euler", interpolation="step"), "problem.steps=7")
 
 
 @pytest.mark.parametrize("power, trace, words", [

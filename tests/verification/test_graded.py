@@ -111,7 +111,7 @@ def test_sources_have_their_power(tmp_path):
 
 def test_a_restart_on_other_ranks_ends_in_the_same_field(tmp_path):
     deck = moving_body("euler")
-    expect_the_same_bits_after_a_restart(tmp_path, deck, 17)
+    expect_the_same_bits_after_a_restart(tmp_path, deck, "problem.steps=17")
     deck["grid"]["spacing"] = copy.deepcopy(GRADED)
     deck["grid"]["spacing"][2][1][1] = 3.5e-3
     write_body(tmp_path, deck)

@@ -104,7 +104,7 @@ def test_a_restart_within_coefficients_of_time_ends_in_the_same_field(tmp_path):
                        "z_max": {**air, "coefficient": "4000 + 3000*sin(0.2*t)"}},
         "problem": {"method": "implicit", "steps": 6, "dt": 100},
     }
-    expect_the_same_bits_after_a_restart(tmp_path, deck, 3)
+    expect_the_same_bits_after_a_restart(tmp_path, deck, "problem.steps=3")
 
 
 def box(material, lower, upper):

@@ -126,7 +126,7 @@ def test_one_answer(tmp_path, method):
 
 
 def test_a_restart_has_the_same_bits_on_other_ranks(tmp_path):
-    expect_the_same_bits_after_a_restart(tmp_path, shapes(METHODS["euler"]), 20)
+    expect_the_same_bits_after_a_restart(tmp_path, shapes(METHODS["euler"]), "problem.steps=20")
     found, blocks = field(tmp_path / "out"), field(tmp_path / "out", "deck_coarse")
     pairs = found.reshape(6, 2, 7, 2, 7, 3)
     counts = (~np.isnan(pairs)).sum(axis=(1, 3, 5))
