@@ -10,33 +10,24 @@ from isotherm_tools import baseline, compare
 from isotherm_tools.compare import field_difference
 
 
-@pytest.fixture(params=["f4", "f8"])
-def files(request, tmp_path):
-    """Writes a field with changes: {(x, y, z): value}."""
-    def write(name, changes=()):
-        cells = np.arange(60, dtype=request.param).reshape(5, 4, 3)  # z, y, x
-        for (x, y, z), value in dict(changes).items():
-            cells[z, y, x] = value
-        with h5py.File(tmp_path / name, "w") as file:
-            file["temperature"] = cells
-        return tmp_path / name
-    return write
+def written(path, kind, changes):
+    """A field with changes: {(x, y, z): value}."""
+    cells = np.arange(60, dtype=kind).reshape(5, 4, 3)  # z, y, x
+    for (x, y, z), value in changes.items():
+        cells[z, y, x] = value
+    with h5py.File(path, "w") as file:
+        file["temperature"] = cells
+    return path
 
 
-def test_equal_fields_have_no_difference(files):
-    assert field_difference(files("a"), files("b")) == ""
-    assert field_difference(files("c", {(0, 1, 2): np.nan}), files("d", {(0, 1, 2): np.nan})) == ""
-
-
-def test_cells_are_counted_and_the_first_by_memory_is_named(files):
-    found = files("b", {(2, 0, 4): 1, (0, 3, 1): 2.5, (1, 2, 3): 0})
-    assert field_difference(files("a"), found) == "3 of 60 cells; the first, (0, 3, 1), is 2.5 and should be 21.0"
-
-
-@pytest.mark.parametrize("value, text", [(-0.0, "-0.0"), (np.nan, "nan")])
-def test_bits_count_not_values(files, value, text):
-    difference = field_difference(files("a"), files("b", {(0, 0, 0): value}))
-    assert difference == f"1 of 60 cells; the first, (0, 0, 0), is {text} and should be 0.0"
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+@pytest.mark.parametrize("one, other, difference", [
+    ({}, {}, ""), ({(0, 1, 2): np.nan}, {(0, 1, 2): np.nan}, ""),
+    ({}, {(2, 0, 4): 1, (0, 3, 1): 2.5, (1, 2, 3): 0}, "3 of 60 cells; the first, (0, 3, 1), is 2.5 and should be 21.0"),
+    ({}, {(0, 0, 0): -0.0}, "1 of 60 cells; the first, (0, 0, 0), is -0.0 and should be 0.0"),
+    ({}, {(0, 0, 0): np.nan}, "1 of 60 cells; the first, (0, 0, 0), is nan and should be 0.0")])
+def test_cells_of_other_bits_are_counted_and_the_first_by_memory_is_named(tmp_path, kind, one, other, difference):
+    assert field_difference(written(tmp_path / "a", kind, one), written(tmp_path / "b", kind, other)) == difference
 
 
 def test_norms_agree_as_far_as_they_are_rounded():
