@@ -2,8 +2,7 @@
 
 import pytest
 
-from bodies import expect_the_same_bits_after_a_restart, run
-from program import isotherm
+from bodies import check, expect_the_same_bits_after_a_restart, run
 
 LOW, HIGH = [1e-3, 1e-3, 2e-3], [9e-3, 9e-3, 3e-3]
 PLAN = """\
@@ -19,7 +18,7 @@ BEFORE, AFTER = ({"shape": "constant", "value": 1e4}, {"shape": "box", "from": [
 def deck(*sources):
     return {"grid": {"cells": [10, 10, 4], "spacing": 1e-3}, "material": {"conductivity": 10},
             "boundaries": {"z_min": {"kind": "convection", "coefficient": 100, "ambient": 300}},
-            "initial": [{"shape": "constant", "value": 300}], "sources": list(sources), "problem": {"kind": "steady"}}
+            "sources": list(sources), "problem": {"kind": "steady"}}
 
 
 def planned(**more):
@@ -50,8 +49,7 @@ def test_a_floor_plan_is_its_boxes(tmp_path):
 def test_messages_name_the_sources_of_the_deck(tmp_path):
     (tmp_path / "plan.csv").write_text(PLAN)
     half_out = {"from": [*LOW[:2], 3e-3], "to": [*HIGH[:2], 5e-3]}
-    run(tmp_path, deck(planned(**half_out), {**AFTER, "from": [9e-3, 0, 0], "to": [11e-3, 1e-3, 1e-3]}))
-    said = isotherm("check", "deck.yaml", cwd=tmp_path).stdout
+    said = check(tmp_path, deck(planned(**half_out), {**AFTER, "from": [9e-3, 0, 0], "to": [11e-3, 1e-3, 1e-3]}))
     assert "sources.0 (block C): only 50 %" in said and "sources.1: only 50 %" in said, said
 
 
@@ -109,10 +107,9 @@ def test_a_wrong_trace_is_named(tmp_path, power, trace, words):
 
 def test_blocks_that_overlap_are_warned_of(tmp_path):
     (tmp_path / "plan.csv").write_text(PLAN)
-    run(tmp_path, deck(planned()))
-    assert "overlap" not in isotherm("check", "deck.yaml", cwd=tmp_path).stdout
+    assert "overlap" not in check(tmp_path, deck(planned()))
     (tmp_path / "plan.csv").write_text(PLAN + "D,1,3.4e-3,1e-3,1e-3,1e-3\nE,0,0,0,8e-3,8e-3\n")
-    said = isotherm("check", "deck.yaml", cwd=tmp_path).stdout
+    said = check(tmp_path, deck(planned()))
     assert "sources.0.power: blocks 'B' and 'D' overlap (" in said and "plan.csv, line 4" in said and "; 5 more pairs)" in said, said
 
 

@@ -18,6 +18,7 @@ import runs
 from documentation import TOP
 from isotherm_tools import studies
 from program import ran, write_deck
+from random_decks import FACES
 
 IRON = {"conductivity": 80, "density": 7870, "heat_capacity": 450}
 ALPHA = 80 / (7870 * 450)
@@ -38,11 +39,8 @@ def run(folder, deck, *overrides, code=0):
     return done.stderr if code else runs.record(folder / "run")
 
 
-def boundaries(x, y, z):
-    walls = {}
-    for axis, pair in zip("xyz", (x, y, z)):
-        walls[f"{axis}_min"], walls[f"{axis}_max"] = pair
-    return walls
+def boundaries(mix):
+    return dict(zip(FACES, itertools.chain.from_iterable(PAIRS[kind] for kind in mix)))
 
 
 def stable_dt(spacings):
@@ -71,7 +69,7 @@ def deck_of(grid, walls, problem, verify, initial=350, material=IRON):
 def mode_deck(mix, cells, spacing):
     # A whole number of steps on every grid, so that dt/h^2 is the same on all of them; the fraction is below all cancellation.
     problem = {"kind": "transient", "dt_fraction": 0.2, "end_time": 90 * 0.2 * stable_dt([spacing] * 3)}
-    return deck_of({"cells": cells, "spacing": spacing}, boundaries(*(PAIRS[kind] for kind in mix)), problem,
+    return deck_of({"cells": cells, "spacing": spacing}, boundaries(mix), problem,
                    {"solution": "decaying_mode", "modes": [1, 1, 1], "amplitude": 100}, initial=None)
 
 
@@ -131,7 +129,7 @@ def test_balanced_fluxes_around_a_mean_are_of_second_order(tmp_path):
 @pytest.mark.parametrize("mix", MIXES[::6] + MIXES[3:5], ids=" ".join)
 def test_manufactured_solutions_are_of_second_order(tmp_path, mix):
     problem = STEADY if any("temperature" in kind for kind in mix) else {**STEADY, "mean_temperature": 350}
-    deck = deck_of({"cells": [8, 10, 12], "spacing": 1e-2}, boundaries(*(PAIRS[kind] for kind in mix)), problem,
+    deck = deck_of({"cells": [8, 10, 12], "spacing": 1e-2}, boundaries(mix), problem,
                    {"solution": "manufactured", "modes": [1, 1, 1], "amplitude": 100, "order": [8, 16, 32]},
                    material={"conductivity": 80})
     expect_second_order(run(tmp_path, deck))

@@ -202,14 +202,12 @@ def test_how_hot_each_material_is(tmp_path):
 
 
 BASE = {"grid": {"cells": 8, "spacing": 0.01}, "materials": {"core": CORE, "room": HOT}, "material": {"default": "core"},
-        "initial": [{"shape": "constant", "value": 300}], "problem": {"steps": 2}}
+        "problem": {"steps": 2}}
 BOX = {"shape": "box", "from": [0.02, 0.02, 0.02], "to": [0.06, 0.06, 0.06]}
 
 
 def changed(**keys):
-    deck = copy.deepcopy(BASE)
-    deck.update(keys)
-    return deck
+    return {**BASE, **keys}
 
 
 @pytest.mark.parametrize("deck, words", [
@@ -417,5 +415,5 @@ def test_means_of_cells_of_several_sizes_leave_a_void_out(tmp_path):
 def test_cells_that_exchange_no_heat_have_a_step(tmp_path):
     regions = [{"material": name, "shape": "box", "from": [i * H] * 3, "to": [(i + 1) * H] * 3} for i, name in ((1, "core"), (3, "board"))]
     deck = {"grid": {"cells": [5, 5, 5], "spacing": H}, "materials": {"core": CORE, "board": BOARD}, "material": {"default": "void"},
-            "regions": regions, "initial": [{"shape": "constant", "value": 300}], "problem": {"steps": 3}}
+            "regions": regions, "problem": {"steps": 3}}
     assert 0 < run(tmp_path, deck)["method"]["dt_limit_s"] < 1e3
