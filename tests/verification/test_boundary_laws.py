@@ -139,11 +139,10 @@ def test_a_temperature_holds_in_a_patch(tmp_path, problem):
     hot = {"kind": "temperature", "value": "400 + 1e3*x"}
     air = {"kind": "convection", "coefficient": 100, "ambient": 300}
     part = {**hot, "where": {"from": [0.002, 0], "to": [0.006, 0.0025]}, "else": air}  # its edge is at the centres of the third row
-    record = run(tmp_path, {**deck({"z_max": part, "z_min": air}, problem), "output": {"diagnostics": 1000, "probes": {
+    run(tmp_path, {**deck({"z_max": part, "z_min": air}, problem), "output": {"diagnostics": 1000, "probes": {
         "points": [[0.0025, 0.0025, 0.008], [0.0055, 0.0005, 0.008], [0.0015, 0.0005, 0.008]]}}})
     at = runs.probed(tmp_path / "out")[-1]
     assert at[:2] == pytest.approx([402.5, 405.5], abs=1e-9) and at[2] < 401
-    assert record["end_state"]["heat"]["relative_balance"] <= 1e-9
 
 
 def laws_everywhere(several, problem):

@@ -272,8 +272,8 @@ def test_an_implicit_step_is_solved_however_cells_differ(tmp_path, share):
                          for name, k in (("poor", 1), ("good", 8000))}
     run(tmp_path, {**deck, "problem": {**deck["problem"], "tolerance": 1e-10}}, "output.snapshots=true", code=[0])
     steady = field(tmp_path / "out")
-    for scheme, dt in (("backward_euler", 1e12), ("sdirk2", 1e12)):
-        step = {"kind": "transient", "method": "implicit", "scheme": scheme, "dt": dt, "steps": 1}
+    for scheme in ("backward_euler", "sdirk2"):
+        step = {"kind": "transient", "method": "implicit", "scheme": scheme, "dt": 1e12, "steps": 1}
         run(tmp_path, {**deck, "problem": step}, "output.snapshots=true", name=scheme, code=[0])
         assert np.abs(field(tmp_path / scheme) - steady).max() <= 5e-5 * np.ptp(steady)
     # No heat leaves the body: the mean rises by the heat of the source.
@@ -282,10 +282,10 @@ def test_an_implicit_step_is_solved_however_cells_differ(tmp_path, share):
     assert field(tmp_path / "closed").mean() == pytest.approx(300 + 1e4 * 2e4 / 1e6, abs=1e-3)
 
 
-@pytest.mark.parametrize("method, resistance, times, published", [
-    ("implicit", 0, [1, 10], [82.3721, 82.3721]), ("implicit", 1e-4, [1, 10], [317210, 114474]), ("rkl", 1e-4, [1, 10], [317210, 114474])])
-def test_two_half_spaces(tmp_path, method, resistance, times, published):
-    """Copper of 100 K on steel of 0 K, 400 mm each: the temperature between them is constant; with a contact, W/m^2."""
+@pytest.mark.parametrize("method, resistance, published", [
+    ("implicit", 0, [82.3721, 82.3721]), ("implicit", 1e-4, [317210, 114474]), ("rkl", 1e-4, [317210, 114474])])
+def test_two_half_spaces(tmp_path, method, resistance, published):
+    """Copper of 100 K on steel of 0 K, 400 mm each: the temperature between them is constant; with a contact, W/m^2. After 1 s and 10 s."""
     copper, steel, size = 400, 16, 2e-4
     deck = {
         "grid": {"cells": [None, 1, 1], "spacing": [[[70, 5e-3], [40, 1e-3], [50, size], [50, size], [40, 1e-3], [70, 5e-3]], 1, 1]},
@@ -300,6 +300,6 @@ def test_two_half_spaces(tmp_path, method, resistance, times, published):
     }
     run(tmp_path, deck, "output.snapshots=false")
     found = runs.probed(tmp_path / "out") - 300  # every second
-    for time, exact in zip(times, published):
+    for time, exact in zip([1, 10], published):
         hot, cold = found[time]  # the face of the copper, and the first centre in the steel
         assert ((hot - cold) / (resistance + size / 2 / steel) if resistance else hot) == pytest.approx(exact, rel=1e-3 if resistance else 1e-4)

@@ -120,9 +120,6 @@ def shapes(problem):
 def test_one_answer(tmp_path, method):
     first = expect_one_answer(tmp_path, shapes(METHODS[method]))
     assert int(first["fingerprint"], 16) == runs.fingerprint(field(tmp_path / "first"))
-    heat = first["end_state"]["heat"]
-    assert heat["relative_balance"] < 1e-9 or method in ("jacobi", "chebyshev")
-    assert len(heat["voids_W"]) == 2
 
 
 def test_a_restart_has_the_same_bits_on_other_ranks(tmp_path):
