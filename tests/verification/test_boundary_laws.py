@@ -24,32 +24,6 @@ LONG = {**STEADY, "rkl": {"method": "rkl", "end_time": 20}, "implicit": {"method
 each_of_long = pytest.mark.parametrize("problem", LONG.values(), ids=LONG)
 TWO_HALVES = {"material": {"default": "a"}, "materials": {"a": METAL, "b": {**METAL, "conductivity": [K, 2 * K, K]}},
               "regions": [{"shape": "box", "material": "b", "from": [0, 0, 0], "to": [0.003, 1, 1]}]}
-
-
-@each_of_long
-@pytest.mark.parametrize("several", [False, True])
-def test_forms_of_one_law_agree(tmp_path, problem, several):
-    more = TWO_HALVES if several else {}
-    one = {"kind": "convection", "coefficient": 25, "ambient": 302}
-    same = [[{"kind": "convection", "coefficient": 10, "ambient": 290}, {"kind": "convection", "coefficient": 15, "ambient": 310}],
-            {"kind": "convection", "coefficient": "25 + 0*x", "ambient": "302 + 0*y"},
-            {**one, "where": {"from": [0, 0], "to": [0.0023, 0.005]}, "else": one}]
-    if "kind" not in problem:
-        same.append({"kind": "convection", "coefficient": "25 + 0*t", "ambient": 302})
-        same.append({"kind": "convection", "coefficient": {"table": [[0, 25], [1, 25]]}, "ambient": "302 + 0*x"})
-    hot = {"kind": "temperature", "value": "400 + 1e4*x"}
-    steps = {"dt": 0.05} if problem == STEADY["euler"] else {}
-
-    def solution(laws):
-        run(tmp_path, deck({"z_min": hot, "z_max": laws}, {**problem, **steps}, **more))
-        return field(tmp_path / "out")
-
-    expected = solution(one)
-    for laws in same:
-        solved = 1e-6 if problem.get("method") == "implicit" else 1e-11 * 300  # solved by V cycles, which use other bounds
-        assert np.abs(solution(laws) - expected).max() <= solved, laws
-
-
 LINEAR = "300 + 4000*x + 7000*z"
 TOP = "300 + 4000*x + 7000*0.008"  # at z_max
 each_of_bodies = pytest.mark.parametrize("more", [{}, TWO_HALVES], ids=["one", "several"])
@@ -74,6 +48,20 @@ def test_flux_and_convection_add_up(tmp_path, problem, more):
     air = {"kind": "convection", "coefficient": 500, "ambient": f"{TOP} + ({K}*7000 - {flux})/500"}
     laws = [{"kind": "flux", "value": flux / 4}, air, "insulated", {"kind": "flux", "value": f"{flux}*0.75 + 0*x"}]
     expect_linear(tmp_path, laws, problem, **more)
+
+
+@each_of_long
+@each_of_bodies
+def test_forms_of_one_law_agree(tmp_path, problem, more):
+    """The sum of two, a rectangle that cuts cells with the same law around it, a table over time."""
+    ambient = f"{TOP} + {K}*7000/25"
+    one = {"kind": "convection", "coefficient": 25, "ambient": ambient}
+    forms = [[{**one, "coefficient": 10, "ambient": f"{ambient} - 12"}, {**one, "coefficient": 15, "ambient": f"{ambient} + 8"}],
+             {**one, "where": {"from": [0, 0], "to": [0.0023, 0.005]}, "else": one}]
+    if "kind" not in problem:
+        forms.append({**one, "coefficient": {"table": [[0, 25], [1, 25]]}})
+    for laws in forms:
+        expect_linear(tmp_path, laws, problem, **more)
 
 
 @pytest.mark.parametrize("coefficient", ["200 + 9e4*x", "200 + 9e4*x + 50*sin(9*t)", "200 + 50*sin(9*t)"])
