@@ -31,11 +31,12 @@ def test_cycles_that_a_cube_needs(tmp_path):
 
 @pytest.mark.parametrize("method", ["multigrid", "chebyshev", "jacobi"])
 def test_an_error_in_kelvin_ends_a_run(tmp_path, method):
+    """It is below its estimate, and not far below: what remains is mostly the slowest mode."""
     deck = {**CUBE, "problem": {"kind": "steady", "norm": "l2", "error": 1e-5}}
     residual = run(tmp_path, deck, f"problem.method={method}")["residual"]
-    assert residual["criterion"] == "error" and residual["error_K"] <= 1e-5
     run(tmp_path, deck, "problem.method=chebyshev", "problem.error=1e-12", name="exact")
-    assert np.sqrt(np.mean((field(tmp_path / "out") - field(tmp_path / "exact"))**2)) <= 1e-5
+    error = np.sqrt(np.mean((field(tmp_path / "out") - field(tmp_path / "exact"))**2))
+    assert residual["criterion"] == "error" and 0.1 * residual["error_K"] < error < residual["error_K"] <= 1e-5
     at_once = run(tmp_path, deck, f"problem.method={method}", "problem.error=1e5")["performance"]
     assert at_once["cycles"] == 1  # one cycle has changed the initial field
 
@@ -102,16 +103,7 @@ def test_multigrid_without_a_fixed_mean(tmp_path, precision):
     assert abs(float(runs.history(tmp_path / "out")[-1]["mean_K"]) - 310) < 1e-9
 
 
-def test_the_error_is_below_its_estimate(tmp_path):
-    """And not far below: the remaining error of multigrid is mostly the slowest mode."""
-    estimate = run(tmp_path, CUBE, "problem.method=multigrid", "problem.tolerance=1e-3", name="rough")["residual"]["error_K"]
-    run(tmp_path, CUBE, "problem.method=multigrid", "problem.tolerance=1e-9")
-    error = np.sqrt(np.mean((field(tmp_path / "out") - field(tmp_path / "rough")) ** 2))
-    assert 0.1 * estimate < error < estimate
-
-
-@pytest.mark.parametrize("method, precision",
-                         [("chebyshev", "fp64"), ("multigrid", "fp64"), ("multigrid", "mixed")])
+@pytest.mark.parametrize("method, precision", [("chebyshev", "fp64"), ("multigrid", "fp64"), ("multigrid", "mixed")])
 def test_one_answer_of_cycles(tmp_path, method, precision):
     """Continued by a checkpoint between cycles on other ranks."""
     deck = {**multigrid_deck([41, 29, 24], 1 / 41, UNLIKE, method=method), "precision": precision,
