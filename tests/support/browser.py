@@ -90,14 +90,6 @@ class Browser:
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
-    def screenshot(self, path):
-        """A picture of the whole page."""
-        height = self.value("document.documentElement.scrollHeight")
-        width = self.value("innerWidth")
-        shot = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=True,
-                        clip={"x": 0, "y": 0, "width": width, "height": height, "scale": 1})
-        path.write_bytes(base64.b64decode(shot["data"]))
-
     def pdf(self):
         return base64.b64decode(self.ask("Page.printToPDF", printBackground=False)["data"])
 
