@@ -4,13 +4,12 @@ nor `check` depends on it."""
 import json
 import re
 import signal
-import subprocess
-import time
 
 import h5py
 import numpy as np
 import pytest
 
+from job import Background
 import program
 import runs
 
@@ -28,17 +27,14 @@ def run(folder, *overrides, code=0, ranks=0):
 
 def run_until_tuned(folder, *overrides, ranks=0):
     """The output of a run that is stopped by a signal once the autotuner has finished; and its record."""
-    words = program.command("run", "deck.yaml", CPU, "output.overwrite=true", ENDLESS, HELD, "solver.tuning_budget=1000", *overrides,
-                            ranks=ranks)
-    said = folder / "out.txt"
-    with open(said, "w", encoding="utf-8") as out:
-        job = subprocess.Popen(words, cwd=folder, stdout=out, stderr=subprocess.DEVNULL)
-    while "fastest of" not in said.read_text(encoding="utf-8"):
-        assert job.poll() is None, "it has ended"
-        time.sleep(0.02)
-    job.send_signal(signal.SIGUSR1)  # launchers forward it
-    assert job.wait(program.HANGS) == 75
-    return said.read_text(encoding="utf-8"), runs.record(folder / "runs/deck")
+    job = Background(folder, "run", "deck.yaml", CPU, "output.directory=out", ENDLESS, HELD, "solver.tuning_budget=1000", *overrides,
+                     ranks=ranks)
+    job.wait_for("run.log")
+    job.wait_until(lambda: "fastest of" in (job.out / "run.log").read_text(encoding="utf-8"), "not tuned")
+    job.send(signal.SIGUSR1)  # launchers forward it
+    code, out, _ = job.end()
+    assert code == 75
+    return out, runs.record(job.out)
 
 
 @pytest.mark.parametrize("ranks", [0, 2])
@@ -119,13 +115,6 @@ def test_a_file_remembers_and_a_longer_run_measures_what_a_short_one_did_not(fol
     assert again()[2]["tuning"]["source"] == "measurement"
 
 
-def test_what_is_no_tuning_file_is_refused_before_work(folder):
-    (folder / "notes.txt").write_text("hello")
-    result = program.ran("run", "deck.yaml", "solver.tuning_file=notes.txt", CPU, cwd=folder, code=65)
-    assert result.stderr.startswith("'notes.txt' is no tuning file of this version (")
-    assert sorted(p.name for p in folder.iterdir()) == ["deck.yaml", "notes.txt"] and (folder / "notes.txt").read_text() == "hello"
-
-
 def test_a_file_that_cannot_be_kept_is_a_warning(folder):
     """Before the sweeps, too: `check` has it. A run that takes what the file has writes none."""
     file, early = "solver.tuning_file=no/such/folder/t.json", "argument 4: solver.tuning_file: 'no/such/folder' takes no file ("
@@ -138,11 +127,12 @@ def test_a_file_that_cannot_be_kept_is_a_warning(folder):
 
 
 @pytest.mark.parametrize("overrides, line", [
+    (["solver.tuning_file=deck.yaml"], "'deck.yaml' is no tuning file of this version ("),
     (["solver.tile=1plane"], "argument 3: solver.tile: '1plane' is a tile of one kernel (solver.kernel is auto); "),
     (["solver.tile=9planes", "solver.kernel=openmp"], "argument 3: solver.tile: '9planes' is no tile of kernel openmp; "),
     (["initial=[{shape: formula, formula: 1/(x-0.0625)}]", "solver.tuning_file=tuning.json"], "argument 3: initial.0.formula: ")])
-def test_a_wrong_deck_leaves_no_tuning_file(folder, overrides, line):
-    """Nothing is written before the deck is fully checked."""
+def test_a_wrong_deck_or_file_is_refused_before_work(folder, overrides, line):
+    """No tuning file is written before the deck is fully checked."""
     program.expect_rejected(folder, program.isotherm("run", "deck.yaml", *overrides, CPU, cwd=folder), 65, line)
 
 
