@@ -8,7 +8,7 @@ import pytest
 from failures import expect_failure
 from isotherm_tools.program import Program
 from isotherm_tools.study.deck import StudyDeck
-from program import BASE_DECK as BASE, command, finished, ran, write_deck
+from program import BASE_DECK as BASE, command, finished, write_deck
 
 
 @pytest.fixture(name="parse")
@@ -285,8 +285,3 @@ def test_what_is_no_list_of_requests_is_refused_in_a_line(tmp_path, text):
     write_deck(tmp_path, BASE)
     done = asked(tmp_path, text, code=65)
     assert done.stdout == "" and done.stderr.startswith("standard input: no requests (") and done.stderr.count("\n") == 1
-
-
-def test_a_deck_that_is_not_there(tmp_path):
-    done = ran("study", "deck.yaml", cwd=tmp_path, code=66)
-    assert done.stderr.startswith("cannot read the deck deck.yaml (No such file or directory); ")

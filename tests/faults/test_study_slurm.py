@@ -85,13 +85,6 @@ def test_a_dry_run_prints_the_scripts_and_submits_nothing(work, queue):
             subprocess.run(["shellcheck", "-"], input=text, text=True, check=True)
 
 
-def test_a_scaling_series_has_an_array_for_each_count(work, queue):
-    write_study(work, LAUNCHER, BASE + "scaling: {kind: weak, ranks: [1, 2], repeats: 2}\n")
-    out = submit(work, queue, "--dry-run").stdout
-    arrays = re.findall(r"^==> out/study_ranks_(\d).sbatch <==$.*?^#SBATCH --array=(\S+)$", out, re.MULTILINE | re.DOTALL)
-    assert arrays == [("1", "1,3"), ("2", "2,4")], out
-
-
 def test_a_task_is_a_case_and_the_last_job_collects(work, queue):
     done = submit(work, queue)
     assert done.stderr == ""
