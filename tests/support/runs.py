@@ -8,7 +8,7 @@ import shutil
 import h5py
 import numpy as np
 
-from program import isotherm
+from program import isotherm, ran, write_deck
 
 
 @functools.cache
@@ -24,6 +24,13 @@ def record(folder):
     wrong = [f"{error.json_path}: {error.message}" for error in run_schema().iter_errors(content)]
     assert wrong == [], "\n".join(wrong)
     return content
+
+
+def recorded(folder, deck, *words, out="out", code=0, **options):
+    """A run of this deck in `folder`, with the directory `out` there: the finished process, and its record unless it was refused."""
+    name = write_deck(folder, deck).name
+    done = ran("run", name, f"output.directory={out}", *words, cwd=folder, code=code, **options)
+    return done, None if code == 65 else record(folder / out)
 
 
 def history(folder):
