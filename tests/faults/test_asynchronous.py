@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from program import DECK, ran, STEADY_BODY, write_deck
-import runs
+from runs import history, recorded
 
 # At sweep 20 all outputs are due at once; the slice may be due while the previous snapshot is still being written.
 CROWDED = DECK.replace("output: {every_steps: 20}\n", """\
@@ -17,13 +17,6 @@ output:
   coarse: {factor: [17, 23, 1], every_steps: 10}
   checkpoint: {every_steps: 4, keep: 100}
 """)
-
-
-def run_in(folder, *words, ranks=0, deck=CROWDED, code=0, **environment):
-    """The finished process, the run's directory, and its record."""
-    folder.mkdir(exist_ok=True)
-    done = ran("run", write_deck(folder, deck), "output.directory=out", *words, ranks=ranks, cwd=folder, code=code, **environment)
-    return done, folder / "out", runs.record(folder / "out")
 
 
 def contents(path):
@@ -55,13 +48,16 @@ def expect_same_files(one, other):
 
 @pytest.fixture(scope="module")
 def in_step(tmp_path_factory):
-    return run_in(tmp_path_factory.mktemp("in") / "step", "output.asynchronous=false")
+    """The directory of a run, the finished process, and the record."""
+    folder = tmp_path_factory.mktemp("in_step")
+    return folder / "out", *recorded(folder, CROWDED, "output.asynchronous=false")
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_the_files_are_those_of_a_run_in_step(in_step, tmp_path, ranks):
-    _, folder, record = run_in(tmp_path / "run", ranks=ranks)
-    names = expect_same_files(folder, in_step[1])
+    _, record = recorded(tmp_path, CROWDED, ranks=ranks)
+    folder = tmp_path / "out"
+    names = expect_same_files(folder, in_step[0])
     assert record["snapshots"]["mode"] == "asynchronous" and record["snapshots"]["why_in_step"] is None
     files = [name for name in names if name.endswith(".hdf") and "checkpoint" not in name]
     assert record["snapshots"]["files"] == len(files) == 9 + 21 + 11 + 5
@@ -70,24 +66,24 @@ def test_the_files_are_those_of_a_run_in_step(in_step, tmp_path, ranks):
 
 
 def test_in_step_nothing_is_hidden_and_an_mpi_without_threads_writes_so(rank_shim, in_step, tmp_path):
-    done, _, record = in_step
+    out, done, record = in_step
     assert (record["snapshots"]["mode"], record["snapshots"]["why_in_step"]) == ("in_step", "output.asynchronous is false")
     assert record["snapshots"]["exposed_s"] > 0 and "in step (output.asynchronous is false)" in done.stdout
-    done, folder, record = run_in(tmp_path / "run", ranks=2, LD_PRELOAD=str(rank_shim), ISOTHERM_THREAD_LEVEL="1")
+    done, record = recorded(tmp_path, CROWDED, ranks=2, LD_PRELOAD=str(rank_shim), ISOTHERM_THREAD_LEVEL="1")
     why = "this MPI gives no MPI_THREAD_MULTIPLE"
     assert f"files of the field are written in step: {why}\n" in done.stdout
     assert record["snapshots"]["mode"] == "in_step" and record["snapshots"]["why_in_step"] == why
-    expect_same_files(folder, in_step[1])
+    expect_same_files(tmp_path / "out", out)
 
 
 # The run waits for a slow disk: copies do not accumulate.
 def test_a_slow_disk_slows_the_sweeps_and_takes_no_memory(io_shim, tmp_path):
     peaks = []
     for snapshots in (2, 16):
-        _, folder, record = run_in(
-            tmp_path / str(snapshots), "grid.cells=80", "problem.steps=64", f"output.every_steps={64 // snapshots}",
-            deck=DECK, LD_PRELOAD=str(io_shim), ISOTHERM_SHIM="fsync:1:slow")
-        assert len(list(folder.glob("*.hdf"))) == snapshots + 1
+        words = ["grid.cells=80", "problem.steps=64", f"output.every_steps={64 // snapshots}"]
+        _, record = recorded(tmp_path, DECK, *words, out=str(snapshots),
+                             LD_PRELOAD=str(io_shim), ISOTHERM_SHIM="fsync:1:slow")
+        assert len(list((tmp_path / str(snapshots)).glob("*.hdf"))) == snapshots + 1
         assert record["snapshots"]["mode"] == "asynchronous"
         peaks.append(record["memory"]["host_peak_bytes"])
     assert record["snapshots"]["exposed_s"] > 0
@@ -97,10 +93,10 @@ def test_a_slow_disk_slows_the_sweeps_and_takes_no_memory(io_shim, tmp_path):
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_an_error_beside_the_sweeps_ends_the_run(io_shim, tmp_path, ranks):
     """Even if the run is far ahead; no later file is written."""
-    done, out, record = run_in(tmp_path, "problem.steps=100000000", "output.every_steps=50000000", deck=DECK, ranks=ranks, code=74,
-                               LD_PRELOAD=str(io_shim), ISOTHERM_SHIM="rename:1:5")
+    done, record = recorded(tmp_path, DECK, "problem.steps=100000000", "output.every_steps=50000000",
+                            ranks=ranks, code=74, LD_PRELOAD=str(io_shim), ISOTHERM_SHIM="rename:1:5")
     assert "deck_00000000.hdf: renaming failed (Input/output error)" in done.stderr
-    assert not list(out.glob("*.hdf*")) and record["exit_code"] == 74
+    assert not list((tmp_path / "out").glob("*.hdf*")) and record["exit_code"] == 74
 
 
 # Checks of the residual
@@ -120,8 +116,8 @@ UNSTABLE = ["problem.dt=83", "problem.allow_unstable=true"]
 def both(folder, deck, *words, **options):
     """The finished process, the record and the history: of a run that waits for each check, and of one that does not."""
     for check in ("immediate", "asynchronous"):
-        done, out, record = run_in(folder / check, f"problem.check={check}", *words, deck=deck, **options)
-        yield done, record, runs.history(out)
+        done, record = recorded(folder, deck, f"problem.check={check}", *words, out=check, **options)
+        yield done, record, history(folder / check)
 
 
 # mpi/test_heat_balance.cpp tests every reduction with every norm.
@@ -139,7 +135,7 @@ def test_a_run_to_its_tolerance(tmp_path, reduction, norm, ranks):
     assert "extra sweep" not in at_once.stdout
     if not ranks:  # near the end there are few
         words += ["problem.check=asynchronous", f"problem.max_sweeps={ended + 7}"]
-        _, _, record = run_in(tmp_path / "near", *words, deck=STEADY)
+        _, record = recorded(tmp_path, STEADY, *words)
         assert record["residual"]["convergence"] == "reached" and record["performance"]["sweeps"] == ended + 7
         assert (record["residual"]["last_sweep"], record["residual"]["extra_sweeps"]) == (ended, 7)
 

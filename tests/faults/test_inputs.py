@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from documentation import TOP
-from program import BASE_DECK, ran, write_deck
+from program import BASE_DECK, ran
 import runs
 from runs import cells
 
@@ -23,12 +23,9 @@ DIVERGENT = ["problem.dt=0.00612", "problem.allow_unstable=true", "problem.steps
              'initial=[{shape: formula, formula: "300 + sin(500*x) + cos(700*y) + sin(900*z)"}]']
 
 
-def run(folder, *words, deck=BASE_DECK, ranks=0, code=0):
+def run(folder, *words, deck=BASE_DECK, **options):
     """The finished process, and the record of its run."""
-    folder.mkdir(exist_ok=True)
-    write_deck(folder, deck)
-    done = ran("run", "deck.yaml", "--progress=off", "output.directory=out", *words, ranks=ranks, cwd=folder, code=code)
-    return done, runs.record(folder / "out") if code != 65 else None
+    return runs.recorded(folder, deck, "--progress=off", *words, **options)
 
 
 def snapshots(folder):
@@ -59,12 +56,11 @@ def test_an_interval_beyond_the_end_writes_the_first_and_the_last_state(tmp_path
     assert done.stderr.startswith("warning: argument 5: output.every_steps: 100 is more than the 10 steps of the ")
 
 
-def test_intervals_beyond_the_end_are_warned_of(tmp_path):
-    write_deck(tmp_path, BASE_DECK)
+def test_intervals_beyond_the_end_are_warned_of(folder):
     steps = [f"output.{key}" for key in ("diagnostics", "checkpoint.every_steps", "region.every_steps")]
     times = [f"output.{key}" for key in ("every_time", "slices.0.every_time")]
     done = ran("check", "deck.yaml", "problem={dt: 0.002, end_time: 0.01}", "output.slices.0.cell=3", "output.region={from: [0, 0, 0], to: [1, 1, 0.5]}",
-               *(f"{key}=100" for key in steps + times), cwd=tmp_path)
+               *(f"{key}=100" for key in steps + times), cwd=folder)
     for key, last in [*((key, "5 steps") for key in steps), *((key, "0.01 s") for key in times)]:
         assert f" {key}: 100 is more than the {last} of the run; at most the first and the last are written\n" in done.stdout, key
 
@@ -152,12 +148,13 @@ def test_extremes_are_those_of_the_last_field_and_heat_that_of_history(tmp_path)
 
 def test_a_steady_run_stores_nothing(tmp_path):
     """Its heat flows are those of the last field, also after sweeps of a time block, which keep no previous field."""
-    done, record = run(tmp_path / "a", "solver.kernel=reference", deck=TO_REST)
+    done, record = run(tmp_path, "solver.kernel=reference", deck=TO_REST)
     end = record["end_state"]
     assert record["result"] == "CONVERGED" and done.stdout.endswith("; 0 in the steady state\nRESULT: CONVERGED\n")
     assert end["heat"]["stored_W"] is None and end["time_s"] == 0 and end["heat"]["relative_balance"] < 1e-6
-    assert end["highest"]["temperature_K"] == last_field(tmp_path / "a").max()
-    _, other = run(tmp_path / "b", "solver.kernel=temporal_openmp", "solver.reduction=openmp", deck=TO_REST)
+    assert end["highest"]["temperature_K"] == last_field(tmp_path).max()
+    words = ["solver.kernel=temporal_openmp", "solver.reduction=openmp"]
+    _, other = run(tmp_path, *words, deck=TO_REST, out="other")
     assert other["end_state"] == end
 
 

@@ -1,6 +1,6 @@
-"""Tests that need a large machine or much time: 64 ranks, blocks beyond an earlier limit of MPI-IO calls, and a study of 100 cases
-(ISOTHERM_STUDY_CASES changes the number). A case starts MPI, measures the copy bandwidth and writes a whole run: a sixth of a
-core-second."""
+"""Tests that need a large machine or much time: 64 ranks, blocks beyond an earlier limit of MPI-IO calls, and
+a study of 100 cases (ISOTHERM_STUDY_CASES changes the number). A case starts MPI, measures the copy bandwidth
+and writes a whole run: a sixth of a core-second."""
 
 import os
 import shutil

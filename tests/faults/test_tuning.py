@@ -27,8 +27,8 @@ def run(folder, *overrides, code=0, ranks=0):
 
 def run_until_tuned(folder, *overrides, ranks=0):
     """The output of a run that is stopped by a signal once the autotuner has finished; and its record."""
-    job = Background(folder, "run", "deck.yaml", CPU, "output.directory=out", ENDLESS, HELD, "solver.tuning_budget=1000", *overrides,
-                     ranks=ranks)
+    words = ["output.directory=out", "solver.tuning_budget=1000", CPU, ENDLESS, HELD]
+    job = Background(folder, "run", "deck.yaml", *words, *overrides, ranks=ranks)
     job.wait_for("run.log")
     job.wait_until(lambda: "fastest of" in (job.out / "run.log").read_text(encoding="utf-8"), "not tuned")
     job.send(signal.SIGUSR1)  # launchers forward it

@@ -27,7 +27,7 @@ def record(folder):
 
 
 def recorded(folder, deck, *words, out="out", code=0, **options):
-    """A run of this deck in `folder`, with the directory `out` there: the finished process, and its record unless it was refused."""
+    """A run of this deck in `folder` with the directory `out`: the process, and the record unless refused."""
     name = write_deck(folder, deck).name
     done = ran("run", name, f"output.directory={out}", *words, cwd=folder, code=code, **options)
     return done, None if code == 65 else record(folder / out)
