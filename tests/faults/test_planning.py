@@ -76,22 +76,16 @@ def test_intervals_of_checkpoints_are_in_the_unit_of_the_deck(folder, problem, u
     assert f"checkpoints     every 5 {unit}, " in out
 
 
-@pytest.mark.parametrize("method", ["implicit", "rkl"])
-def test_where_a_tolerance_divides_steps_the_prediction_is_a_least_one(folder, method):
-    words = f"problem={{steps: 2, dt: 0.05, method: {method}}}", "output.directory=out"
-    request = json.dumps({"requests": [{"plan": True}]})
-    for tolerance in ((), ("problem.tolerance=0.1",)):
-        least = "at least " * bool(tolerance)
-        assert re.search(rf"^sweeps +{least}about ", check(folder, *words, *tolerance).stdout, re.MULTILINE)
-        done = finished(command("check", "--json", "deck.yaml", *words, *tolerance), 0, cwd=folder, input=request)
-        assert json.loads(done.stdout)["answers"][0]["plan"]["may_divide_steps"] == bool(tolerance)
-    assert re.search("^  predicted    at least about ", ran("run", "deck.yaml", *words, *tolerance, cwd=folder).stdout, re.MULTILINE)
-
-
-@pytest.mark.parametrize("until, said", [("error: 0.001", "at most"), ("tolerance: 1e-6", "about")])
-def test_where_the_sweeps_are_only_bounded_the_prediction_is_a_most_one(folder, until, said):
-    words = "boundaries.x_min={kind: temperature, value: 300}", f"problem={{kind: steady, method: jacobi, {until}}}", "output.directory=out"
+@pytest.mark.parametrize("problem, said", [
+    *((f"steps: 2, dt: 0.05, method: {method}{more}", said) for method in ("implicit", "rkl")
+      for more, said in (("", "about"), (", tolerance: 0.1", "at least about"))),  # which may divide steps
+    ("kind: steady, method: jacobi, tolerance: 1e-6", "about"), ("kind: steady, method: jacobi, error: 0.001", "at most")])
+def test_where_the_sweeps_are_only_bounded_so_is_the_prediction(folder, problem, said):
+    words = "boundaries.x_min={kind: temperature, value: 300}", f"problem={{{problem}}}", "output.directory=out"
     assert re.search(rf"^sweeps +{said} ", check(folder, *words).stdout, re.MULTILINE)
+    request = json.dumps({"requests": [{"plan": True}]})
+    done = finished(command("check", "--json", "deck.yaml", *words), 0, cwd=folder, input=request)
+    assert json.loads(done.stdout)["answers"][0]["plan"]["may_divide_steps"] == ("at least" in said)
     assert re.search(f"^  predicted    {said} ", ran("run", "deck.yaml", *words, cwd=folder).stdout, re.MULTILINE)
 
 

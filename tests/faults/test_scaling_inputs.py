@@ -111,8 +111,8 @@ def test_repeats_have_folders_of_their_own_and_nodes_are_filled_before_the_next(
     assert sorted(path.parent.name for path in tmp_path.rglob("run.json")) == [
         f"ranks-{ranks}_run-{repeat}" for ranks in (2, 3) for repeat in (1, 2)]
     assert [line[:2] for line in table(done.stdout)] == [("2", "2"), ("3", "2")] and table(done.stdout)[0][2] == "100.0"
-    calls = (tmp_path / "calls").read_text().splitlines()
-    assert {re.match(r"(--nodes=\d+) .*(--ntasks=\d+) ", call).groups() for call in calls} == {("--nodes=1", "--ntasks=2"), ("--nodes=2", "--ntasks=3")}
+    calls = set(re.findall(r"^--nodes=(\d+) .*--ntasks=(\d+) ", (tmp_path / "calls").read_text(), re.MULTILINE))
+    assert calls == {("1", "2"), ("2", "3")}
 
 
 def test_a_run_that_fails_is_named_and_the_others_go_on(script, tmp_path):
