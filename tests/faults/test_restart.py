@@ -57,7 +57,7 @@ def whole(whole_run, tmp_path):
 
 
 def test_the_rest_is_the_same_on_other_ranks(whole, tmp_path):
-    """mpi/test_snapshot.cpp tests fp32 too."""
+    """In the directory of the checkpoint, as the deck names none. mpi/test_snapshot.cpp tests fp32 too."""
     assert len(checkpoints(whole)) == 7  # 9, 18, ..., 54 and the final one
     for ranks, sweep, words in (
         (0, 9, ["solver.kernel=reference"]),
@@ -66,10 +66,10 @@ def test_the_rest_is_the_same_on_other_ranks(whole, tmp_path):
         (4, 54, ["solver.halo_width=2", "parallel.process_grid=[1, 2, 2]"]),
     ):
         folder = stopped_at(sweep, whole, tmp_path / f"rest_{ranks}")
-        done = run(tmp_path, f"output.directory={folder.name}", *words, "--restart", "latest", ranks=ranks)
+        done = run(tmp_path, *words, "--restart", f"{folder.name}/latest", ranks=ranks)
         assert f"resuming from {folder.name}/deck_{sweep:08}.checkpoint.hdf, sweep {sweep}" in done.stdout
         expect_same_run(whole, folder)
-        assert record(folder)["performance"]["sweeps"] == 60 - sweep
+        assert record(folder)["performance"]["sweeps"] == 60 - sweep and not (tmp_path / "runs").exists()
 
 
 def test_a_finished_run_has_nothing_to_do_and_goes_on_with_more_steps(whole, tmp_path):
@@ -174,13 +174,6 @@ def test_a_branch_in_another_directory_leaves_the_first_alone(whole, tmp_path):
     assert before == contents(whole)
     assert record(tmp_path / "branch")["fingerprint"] == record(whole)["fingerprint"]
     assert [row["sweep"] for row in history(tmp_path / "branch")][:3] == ["28", "33", "35"]
-
-
-def test_without_a_directory_in_the_deck_that_of_the_file_is_taken(whole, tmp_path):
-    folder = stopped_at(27, whole, tmp_path / "rest")
-    run(tmp_path, "--restart", "rest/latest")
-    expect_same_run(whole, folder)
-    assert not (tmp_path / "runs").exists()
 
 
 def test_going_back_behind_later_checkpoints(whole_run, whole, tmp_path):
