@@ -67,10 +67,9 @@ WRONG = [  # the start of stderr
 
 
 @pytest.mark.parametrize("arguments, code, line", WRONG, ids=[" ".join(arguments) for arguments, _, _ in WRONG])
-def test_wrong_command_line(tmp_path, arguments, code, line):
-    write_deck(tmp_path, BASE_DECK)
-    done = isotherm(*arguments, cwd=tmp_path)
-    expect_rejected(tmp_path, done, code, line)
+def test_wrong_command_line(folder, arguments, code, line):
+    done = isotherm(*arguments, cwd=folder)
+    expect_rejected(folder, done, code, line)
     assert done.stdout == ""
 
 
@@ -80,9 +79,8 @@ def test_alone_it_prints_the_help_which_names_every_exit_code(tmp_path):
     assert [code for code in (0, 2, 10, 65, 66, 69, 70, 71, 73, 74, 75, 76) if f" {code} " not in result.stderr] == []
 
 
-def test_a_deck_may_come_from_a_pipe(tmp_path):
-    text = write_deck(tmp_path, BASE_DECK).read_text()
-    assert finished(command("check", "/dev/stdin"), 0, cwd=tmp_path, input=text).stdout.startswith("process grid")
+def test_a_deck_may_come_from_a_pipe():
+    assert finished(command("check", "/dev/stdin"), 0, input=BASE_DECK).stdout.startswith("process grid")
 
 
 @pytest.mark.parametrize("arguments, start", [
@@ -201,17 +199,6 @@ def path_of(folder):
     return {"PATH": f"{folder}:/usr/bin:/bin"}
 
 
-@pytest.fixture
-def alone(tmp_path):
-    """The program alone, without its build or installation."""
-    (tmp_path / "bin").mkdir()
-    return shutil.copy(os.environ["ISOTHERM"], tmp_path / "bin" / "isotherm")
-
-
-def call(program, *words, **environment):
-    return finished([program, *words], env={**os.environ, "PATH": "/usr/bin:/bin", **environment})
-
-
 def test_the_help_lists_what_is_there(own):
     assert sorted(TOOLS) == TOOLS and "study" in TOOLS
     assert f"Tools: {', '.join(TOOLS)} (isotherm NAME --help has more).\n" in isotherm("--help", PATH="/usr/bin").stdout
@@ -228,11 +215,13 @@ def test_those_of_the_build_come_before_those_on_path(own):
     assert isotherm("study", "--help", **path_of(own)).stdout.startswith("usage: isotherm study ")
 
 
-def test_a_tool_that_is_missing_is_reported_in_one_line(alone, own):
-    done = call(alone, "study", "deck.yaml")
-    assert (done.returncode, done.stdout) == (69, "")
+def test_a_tool_that_is_missing_is_reported_in_one_line(own, tmp_path):
+    """By a copy of the program, without its build or installation."""
+    alone = shutil.copy(os.environ["ISOTHERM"], tmp_path)
+    done = finished([alone, "study", "deck.yaml"], 69, env=os.environ | path_of(tmp_path))
+    assert done.stdout == ""
     assert done.stderr.startswith(f"isotherm: the tool isotherm-study is not installed (it is neither next to '{alone}' nor on PATH); ")
-    assert call(alone, "study", "deck.yaml", PATH=str(own)).returncode == 7
+    finished([alone, "study", "deck.yaml"], 7, env=os.environ | path_of(own))
 
 
 def test_a_python_or_a_package_that_is_missing_is_reported_in_one_line_and_a_study_needs_none(tmp_path):
