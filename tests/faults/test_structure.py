@@ -88,16 +88,11 @@ def wrong_library(path, text):
             if re.match(library, name) and not re.fullmatch(allowed, path)]
 
 
-def wrong_condition(path, text):
-    if CONDITION.search(text) and not re.fullmatch(CONDITIONAL, path):
-        return [f"{path} compiles conditionally; write an _absent twin that CMake chooses"]
-    return []
-
-
-def wrong_clock(path, text):
-    if WALL_CLOCK.search(text) and not re.fullmatch(DATED, path):
-        return [f"{path} asks a clock that may jump; use Timer"]
-    return []
+def wrong_place(path, text):
+    return [f"{path} {fault}" for pattern, allowed, fault in (
+        (CONDITION, CONDITIONAL, "compiles conditionally; write an _absent twin that CMake chooses"),
+        (WALL_CLOCK, DATED, "asks a clock that may jump; use Timer"),
+    ) if pattern.search(text) and not re.fullmatch(allowed, path)]
 
 
 def too_long(path, text):
@@ -119,7 +114,7 @@ def no_lecture(path, text):
     return long + [f"{path} includes {name}" for name in own] + [f"{path} does not explain its {head}" for head in lacking]
 
 
-RULES = [wrong_direction, wrong_library, wrong_condition, wrong_clock, too_long, no_lecture]
+RULES = [wrong_direction, wrong_library, wrong_place, too_long, no_lecture]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
@@ -191,8 +186,8 @@ def test_the_project_weighs_what_its_budget_says():
     (wrong_library, "src/solver/solver.cpp", "#include <mpi.h>\n"),
     (wrong_library, "src/grid/field.cpp", '#include "core/mpi_native.hpp"\n'),
     (wrong_library, "src/halo/exchange.cpp", "#include <cuda_runtime.h>\n"),
-    (wrong_condition, "src/halo/exchange.cpp", "  # ifdef ISOTHERM_CUDA\n"),
-    (wrong_clock, "src/app/run.cpp", "const auto now = std::chrono::system_clock::now();\n"),
+    (wrong_place, "src/halo/exchange.cpp", "  # ifdef ISOTHERM_CUDA\n"),
+    (wrong_place, "src/app/run.cpp", "const auto now = std::chrono::system_clock::now();\n"),
     (too_long, "src/main.cpp", "\n" * MOST_LINES),
     (no_lecture, "kernels/lectures/stencil/02_shared.cu", "// Algebra  a sum\n"),
     (no_lecture, "kernels/lectures/stencil/02_shared.cu", "".join(f"// {head}  a sum\n" for head in HEADS) + "// <<<1, 1>>>\n"),
