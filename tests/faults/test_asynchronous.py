@@ -20,18 +20,16 @@ output:
 
 
 def contents(path):
-    """Every dataset and attribute by its path, without those that differ between decks or runs."""
-    found = {}
+    """The cells, and all attributes by their groups, without those that differ between decks or runs."""
+    attributes = {}
 
     def keep(name, item):
-        if isinstance(item, h5py.Dataset) and not name.endswith("deck"):
-            found[name] = (item.dtype.str, item.shape, item[()].tobytes())
-        found.update({f"{name}@{key}": np.asarray(value).tobytes() for key, value in item.attrs.items()
-                      if key not in ("wall", "header_xxh3")})
+        attributes[name] = {key: np.asarray(value).tobytes() for key, value in item.attrs.items()
+                            if key not in ("wall", "header_xxh3")}
 
     with h5py.File(path) as file:
         file.visititems(keep)
-    return found
+        return file["temperature"].dtype, file["temperature"][:].tobytes(), attributes
 
 
 def expect_same_files(one, other):
