@@ -29,7 +29,8 @@ def contents(path):
 
     with h5py.File(path) as file:
         file.visititems(keep)
-        return file["temperature"].dtype, file["temperature"][:].tobytes(), attributes
+        values = file["temperature"][:]
+    return values.dtype, values.shape, values.tobytes(), attributes
 
 
 def expect_same_files(one, other):

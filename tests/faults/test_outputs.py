@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from program import DECK, finished_run, isotherm, ran, write_deck
-from runs import cells, checkpoints, expect_same_run, fingerprint, record, snapshots
+from runs import cells, checkpoints, expect_same_run, fingerprint, record, recorded, snapshots
 
 CELLS = (17, 23, 31)
 ORIGIN = np.array([-1, 2, 0.5])
@@ -145,11 +145,9 @@ def test_the_report_says_what_to_open_and_in_which_folder(tmp_path, folder, word
 
 
 def test_the_speed_is_that_of_a_sweep_where_steps_have_several(tmp_path):
-    deck = DECK.replace("steps: 40", "method: rkl, dt: 20, steps: 2").replace("every_steps: 20", "directory: out")
-    said = ran("run", write_deck(tmp_path, deck), cwd=tmp_path).stdout
-    written = record(tmp_path / "out")
+    done, written = recorded(tmp_path, DECK, "problem={method: rkl, dt: 20, steps: 2}")
     sweeps = written["performance"]["sweeps"]
-    assert sweeps > 2 and re.search(r"^  speed .*\d \w+ per sweep$", said, re.MULTILINE)
+    assert sweeps > 2 and re.search(r"^  speed .*\d \w+ per sweep$", done.stdout, re.MULTILINE)
     assert written["performance"]["step_s"] <= written["phases_s"]["stepping"]["max"] / 2 * (1 + 1e-9)
     assert "sweep" in json.loads(ran("schema", "run").stdout)["properties"]["performance"]["properties"]["step_s"]["description"]
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from program import DECK, ran, write_deck
-from runs import record
+from program import DECK
+from runs import recorded
 from shim import build_shim
 
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1}
 INSIDE = ["interior", "exterior", "sweep", "boundaries", "pack", "wire", "unpack", "reduction", "diagnostics", "output", "other"]
-WORDS = ["output.directory=out", "parallel.overlap=true", "parallel.transport=host", "solver.halo_width=1",
+WORDS = ["parallel.overlap=true", "parallel.transport=host", "solver.halo_width=1",
          "problem.check_interval=10", "--profile"]
 
 
@@ -33,9 +33,8 @@ def table(text):
 
 
 def test_numbers_add_up_and_are_those_of_the_record(tmp_path):
-    write_deck(tmp_path, DECK)
-    done = ran("run", "deck.yaml", *WORDS, ranks=2, cwd=tmp_path)
-    run, rows = record(tmp_path / "out"), table(done.stdout)
+    done, run = recorded(tmp_path, DECK, *WORDS, ranks=2)
+    rows = table(done.stdout)
     assert [row["rank"] for row in run["profile"]] == [0, 1] and set(rows) == {"0", "1", "mean", "share"}
     for row in run["profile"]:
         assert sum(row[f"{part}_s"] for part in INSIDE) == pytest.approx(row["loop_s"], rel=1e-9)
@@ -61,8 +60,8 @@ def test_numbers_add_up_and_are_those_of_the_record(tmp_path):
         mean = spread(part)[1]
         assert seconds(rows["mean"][part]) == pytest.approx(mean, rel=0.006)
         assert float(rows["share"][part].split()[0]) == pytest.approx(100 * mean / spread("loop")[1], abs=0.051)
-    assert "share of the loop" not in ran("run", "deck.yaml", "output.directory=without", cwd=tmp_path).stdout
-    assert record(tmp_path / "without")["profile"] is None
+    done, run = recorded(tmp_path, DECK, out="without")
+    assert "share of the loop" not in done.stdout and run["profile"] is None
 
 
 BODY = """\
@@ -74,15 +73,15 @@ material: {default: a}
 regions: [{material: b, shape: sphere, centre: [0.05, 0.05, 0.05], radius: 0.03}]
 boundaries: {x_min: {kind: temperature, value: 300}}
 initial: [{shape: constant, value: 310}]
-output: {directory: out, snapshots: false, diagnostics: 3}
+output: {snapshots: false, diagnostics: 3}
 """
 
 
 @pytest.mark.parametrize("problem", ["{kind: steady, max_cycles: 1}", "{steps: 60}", "{steps: 2}"])
 def test_phases_add_up_to_the_whole(tmp_path, problem):
     """Exchanges of coarse grids that are made before the loop; diagnostics between sweeps of an autotuner that ends, or does not."""
-    ran("run", write_deck(tmp_path, BODY + f"problem: {problem}\n"), cwd=tmp_path, ranks=2)
-    phases = record(tmp_path / "out")["phases_s"]
+    _, run = recorded(tmp_path, BODY + f"problem: {problem}\n", ranks=2)
+    phases = run["phases_s"]
     whole = sum(phases[phase]["mean"] for phase in ("setup", "sweeps", "halo", "reduction", "diagnostics", "output", "other"))
     assert whole == pytest.approx(phases["total"]["mean"], rel=1e-9)
 
@@ -90,7 +89,7 @@ def test_phases_add_up_to_the_whole(tmp_path, problem):
 INCLUDES = [Path(folder) for folder in ("/usr/local/cuda/include", "/usr/include", "/usr/local/include")]
 HEADERS = next((folder for folder in INCLUDES if (folder / "nvtx3/nvToolsExt.h").exists()), None)
 needs_nvtx = pytest.mark.skipif(HEADERS is None, reason="NVTX's headers are not installed")
-ROWS = ["solver.kernel=reference", "solver.reduction=reference", "output.directory=out"]
+ROWS = ["solver.kernel=reference", "solver.reduction=reference"]
 
 
 @pytest.fixture(scope="module")
@@ -100,9 +99,8 @@ def tool(tmp_path_factory):
 
 def counts(folder, tool, *words, ranks=0):
     """For each rank: name -> number of ranges."""
-    write_deck(folder, DECK)
-    ran("run", "deck.yaml", *ROWS, *words, ranks=ranks, cwd=folder, NVTX_INJECTION64_PATH=str(tool),
-        TRACE_RANGES=str(folder / "ranges"))
+    recorded(folder, DECK, *ROWS, *words, ranks=ranks, NVTX_INJECTION64_PATH=str(tool),
+             TRACE_RANGES=str(folder / "ranges"))
     found = []
     for path in sorted(folder.glob("ranges.*")):
         lines = path.read_text().splitlines()

@@ -7,9 +7,8 @@ import signal
 import pytest
 
 from job import Job, wait_until_gone
-from program import command, expect_rejected, finished, HANGS, isotherm, ran, ranks_of
-import runs
-from runs import expect_same_answer
+from program import BASE_DECK, command, expect_rejected, finished, HANGS, isotherm, ran, ranks_of
+from runs import expect_same_answer, recorded
 
 CPU = "parallel.device=cpu"
 WRONG_COUNTS = [  # override, ranks, the line
@@ -32,13 +31,10 @@ def test_a_rank_count_that_the_grid_cannot_have(folder, word, ranks, line):
 
 def test_progress_leaves_the_exchanges_where_they_are(folder):
     """Rank 0 stops every half second to print progress, other ranks do not. It must stop only between exchange periods."""
-    prints = set()
-    for depth in 1, 3:
-        ran("run", "deck.yaml", f"solver={{halo_width: {depth}, kernel: reference}}", "grid.cells=[64, 64, 96]",
-            "initial=[{shape: formula, formula: 300+sin(90*x*y+z)}]", "problem.steps=600",
-            "problem.check_interval=2000", f"output.directory={depth}", ranks=2, cwd=folder)
-        prints.add(runs.record(folder / str(depth))["fingerprint"])
-    assert len(prints) == 1
+    words = ["grid.cells=[64, 64, 96]", "initial=[{shape: formula, formula: 300+sin(90*x*y+z)}]", "problem.steps=600",
+             "problem.check_interval=2000", "output.overwrite=true", "solver.kernel=reference"]
+    one, three = (recorded(folder, BASE_DECK, *words, f"solver.halo_width={width}", ranks=2)[1] for width in (1, 3))
+    assert one["fingerprint"] == three["fingerprint"]
 
 
 DIFFERENT = [
@@ -114,19 +110,18 @@ def test_a_transport_that_a_deck_cannot_have(folder, name, why, subcommand, rank
 
 @pytest.mark.parametrize("ranks", [0, 2])
 def test_a_run_that_moves_nothing_has_no_fingerprint(folder, ranks):
-    done = ran("run", "deck.yaml", CPU, "parallel.transport=mock", *NO_RESULTS, ranks=ranks, cwd=folder)
-    record = runs.record(folder / "runs/deck")
+    done, record = recorded(folder, BASE_DECK, CPU, "parallel.transport=mock", *NO_RESULTS, ranks=ranks)
     assert record["fingerprint"] is None
     assert [w for w in record["warnings"] if "'mock' moves nothing: the field is meaningless" in w]
     assert "fingerprint" not in done.stdout
-    assert os.listdir(folder / "runs/deck").count("history.csv") == 0
+    assert not (folder / "out" / "history.csv").exists()
 
 
 @pytest.mark.parametrize("ranks, overlap", [(2, "true"), (2, "false"), (1, "true")])
 def test_a_run_says_what_it_hides(folder, ranks, overlap):
     """No neighbours: nothing is reported."""
-    done = ran("run", "deck.yaml", CPU, f"parallel.overlap={overlap}", *NO_RESULTS, ranks=ranks, cwd=folder)
-    halo = runs.record(folder / "runs/deck")["halo"]
+    done, record = recorded(folder, BASE_DECK, CPU, f"parallel.overlap={overlap}", *NO_RESULTS, ranks=ranks)
+    halo = record["halo"]
     if ranks == 1:
         assert (halo["hidden_percent"], halo["exchange_s"], halo["exposed_s"]) == (None, None, None)
         assert "hidden" not in done.stdout
