@@ -133,27 +133,17 @@ def test_a_run_says_what_it_hides(folder, ranks, overlap):
     assert "\nFOM halo_hidden: " in done.stdout
 
 
-@pytest.fixture
-def faulty(folder, halo_shim):
-    def run(fault, *words):
-        """The short timeout applies only where messages are lost."""
-        return isotherm("run", "deck.yaml", CPU, f"parallel.probe_timeout={1 if fault.endswith('lost') else 600}", *words,
-                        "solver.halo_width=1", ranks=2, cwd=folder, LD_PRELOAD=str(halo_shim), ISOTHERM_HALO_FAULT=fault)
-    return run
-
-
 SIZES = {8: 64, 96: 9216}  # cells along an axis: faces that MPI sends at once, and faces that it announces first
 
 
 @pytest.mark.parametrize("cells", SIZES)
 @pytest.mark.parametrize("rank", [0, 1])
-@pytest.mark.parametrize("fault, what", [("zeros", "{0} of {0} cells arrived wrong"), ("lost", "no answer within 1 s")])
-def test_an_mpi_that_fails_halos(folder, faulty, cells, rank, fault, what):
-    done = faulty(f"{rank}:{fault}", f"grid.cells={cells}")
+@pytest.mark.parametrize("fault, what, timeout", [
+    ("zeros", "{0} of {0} cells arrived wrong", 600), ("lost", "no answer within 1 s", 1)])
+def test_an_mpi_that_fails_halos(folder, halo_shim, cells, rank, fault, what, timeout):
+    """mpi/test_transports.cpp tests a transport that the deck names."""
+    words = [CPU, f"parallel.probe_timeout={timeout}", f"grid.cells={cells}", "solver.halo_width=1"]
+    done = isotherm("run", "deck.yaml", *words, ranks=2, cwd=folder, LD_PRELOAD=str(halo_shim),
+                    ISOTHERM_HALO_FAULT=f"{rank}:{fault}")
     expect_rejected(folder, done, 69, "argument 3: parallel.transport: no transport works between ranks 0 and 1 (host: "
                                      f"{what.format(SIZES[cells])}; ")
-
-
-def test_a_named_transport_that_fails(folder, faulty):
-    expect_rejected(folder, faulty("1:zeros", "parallel.transport=host"), 69,
-                   "argument 5: parallel.transport: transport 'host' does not work between ranks 0 and 1 (72 of 72 cells arrived wrong)")
