@@ -255,14 +255,6 @@ def test_a_baseline_of_a_comparison(folder):
         ran("baseline", "baseline.json", "compare.json", cwd=folder, code=76 * worse)
 
 
-@pytest.mark.parametrize("words, file", [(["run", "deck.yaml"], "RUN_DIRECTORY/run.json"), (["bench", "stencil"], "LATER.json")])
-def test_the_option_of_earlier_days_names_the_command(folder, words, file):
-    for option in (["--baseline", "b.json"], ["--baseline=b.json", "--tolerance", "5"]):
-        done = isotherm(*words, *option, cwd=folder)
-        expect_rejected(folder, done, 2, f"isotherm: --baseline is a command now; write after the {words[0]}: isotherm baseline ")
-        assert file in done.stderr
-
-
 def test_a_baseline_of_something_else_is_refused(folder):
     pinned = ["solver.kernel=openmp", "solver.reduction=openmp"]
     compare(folder, *pinned)
