@@ -9,7 +9,7 @@ import pytest
 
 from program import BASE_DECK, DECK, finished_run, ran, STEADY_BODY, write_deck
 from runs import (
-    cells, checkpoints, expect_same_answer, expect_same_run, history, record, stopped_at, sweep_of)
+    cells, checkpoints, expect_same_answer, expect_same_run, history, record, recorded, stopped_at, sweep_of)
 
 TRANSIENT = """\
 grid: {cells: [17, 13, 15], lengths: [0.17, 0.26, 0.45], origin: [-1, 2, 0.5]}  # no two axes alike
@@ -140,19 +140,17 @@ def test_a_run_is_prolonged_by_the_steps_that_it_has(tmp_path, dt, step, ends):
 
 
 def test_a_failed_verification_stays_one(tmp_path):
-    write_deck(tmp_path, BASE_DECK)
-    words = ["output={directory: out, checkpoint: {final: true}}", "initial=[{shape: exact}]",
+    words = ["output.checkpoint.final=true", "initial=[{shape: exact}]",
              "verify={solution: decaying_mode, modes: [1, 0, 0], tolerance: 1e-9}"]
-    done = run(tmp_path, *words, code=76)
-    written = record(tmp_path / "out")
+    done, written = recorded(tmp_path, BASE_DECK, *words, code=76)
     assert done.stdout.endswith("RESULT: FAILED\n") and written["exit_code"] == 76
     assert written["verification"]["verdict"] == "failed"
     assert written["verification"]["max_error_K"] > 1e-9
-    done = run(tmp_path, *words, "--restart", "latest", code=76)
+    done, _ = recorded(tmp_path, BASE_DECK, *words, "--restart", "latest", code=76)
     assert "is of sweep 10, where the run has ended (at 10) and FAILED its verification (run.json); continue with" in done.stdout
-    run(tmp_path, *words[:-1], words[-1].replace("1e-9", "10"), "--restart", "latest")
+    recorded(tmp_path, BASE_DECK, *words[:-1], words[-1].replace("1e-9", "10"), "--restart", "latest")
     (tmp_path / "out" / "run.json").unlink()  # then the earlier verification is unknown
-    run(tmp_path, *words, "--restart", "latest")
+    run(tmp_path, "output.directory=out", *words, "--restart", "latest")
 
 
 @pytest.mark.parametrize("end, first, ended", [("problem.tolerance=2e-4", "problem.tolerance=1e-3", "has reached its tolerance"),

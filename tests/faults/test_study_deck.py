@@ -18,7 +18,6 @@ def parse_in_folder(tmp_path, monkeypatch):
 
     def parse(sections, *overrides, base=BASE):
         """Parses the sections after the base deck, whose last line is the ninth."""
-        monkeypatch.setenv("ISOTHERM_PROGRAM", os.environ["ISOTHERM"])
         write_deck(tmp_path, base + sections)
         return StudyDeck(Program(), "deck.yaml", list(overrides), [n + 1 for n in range(len(overrides))])
     return parse
@@ -250,9 +249,8 @@ def asked(folder, requests, *words, deck="deck.yaml", code=0):
     return finished(command("check", "--json", deck, *words), code, cwd=folder, input=requests)
 
 
-def test_requests_about_one_run_are_answered_too(tmp_path):
-    write_deck(tmp_path, BASE)
-    done = asked(tmp_path, json.dumps({"requests": [
+def test_requests_about_one_run_are_answered_too(folder):
+    done = asked(folder, json.dumps({"requests": [
         {"plan": True}, {"ranks": 2, "settings": [{"key": "problem.steps", "value": {"at": [0, 3, 7], "text": "-1"}}]},
         {"ranks": 5000}, {"bandwidth": "gpu", "bytes": 1}, {"host": "mine"}]}), "precision=fp32")
     first, second, third, *words = json.loads(done.stdout)["answers"]
@@ -261,7 +259,7 @@ def test_requests_about_one_run_are_answered_too(tmp_path):
     assert third["refused"]["code"] == 65
     assert [answer["error"] for answer in words] == [
         {"code": 65, "text": "'gpu' is none of cpu, cuda"}, {"code": 65, "text": "'mine' is none of this, another, either"}]
-    assert os.listdir(tmp_path) == ["deck.yaml"]
+    assert os.listdir(folder) == ["deck.yaml"]
 
 
 GRID = {"backend": "cpu", "value_bytes": 8, "halo_width": 1, "periodic": [False, False, False], "cells": [8, 9, 10]}
@@ -273,15 +271,13 @@ GRID = {"backend": "cpu", "value_bytes": 8, "halo_width": 1, "periodic": [False,
     ({"process_grid": {**GRID, "cell": 1}, "ranks": 1}, "cell"), ({"process_grid": {**GRID, "cells": [0, 9, 10]}}, "cells"),
     ({"sections": True, "plan": True}, "plan"),
     ({"before": "", "now": "", "ranks": 2}, "ranks"), ({"settings": [{}]}, "key"), (3, "3")])
-def test_a_malformed_request_is_one_error_among_the_answers(tmp_path, request_, named):
-    write_deck(tmp_path, BASE)
-    first, second = json.loads(asked(tmp_path, json.dumps({"requests": [{}, request_]})).stdout)["answers"]
+def test_a_malformed_request_is_one_error_among_the_answers(folder, request_, named):
+    first, second = json.loads(asked(folder, json.dumps({"requests": [{}, request_]})).stdout)["answers"]
     assert "deck" in first and second["error"]["code"] == 65
     assert "request 2: " in second["error"]["text"] and named in second["error"]["text"]
 
 
 @pytest.mark.parametrize("text", ["", "[1", "{}", '{"requests": 3}', "null"])
-def test_what_is_no_list_of_requests_is_refused_in_a_line(tmp_path, text):
-    write_deck(tmp_path, BASE)
-    done = asked(tmp_path, text, code=65)
+def test_what_is_no_list_of_requests_is_refused_in_a_line(folder, text):
+    done = asked(folder, text, code=65)
     assert done.stdout == "" and done.stderr.startswith("standard input: no requests (") and done.stderr.count("\n") == 1
