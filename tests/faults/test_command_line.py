@@ -16,6 +16,7 @@ import pytest
 from documentation import TOP
 from job import Background, ENDLESS
 from program import command, BASE_DECK, DECK, expect_rejected, finished, isotherm, ran, write_deck, write_script
+from runs import checkpoints
 
 WRONG = [  # the start of stderr
     (["frob"], 2, "isotherm: unknown subcommand 'frob'; use one of run, check, list, init, schema, info, bench, animate, "),
@@ -156,7 +157,9 @@ STEPS_2 = "problem={kind: transient, steps: 2}"
 def test_a_run_is_started_again(tmp_path):
     write_deck(tmp_path, DECK, NAME)
     words = ["problem={kind: transient, steps: 20}", "output.directory=a 'run' of $HOME", "solver.walltime=0.001"]
-    again, typed = command_after(ran("run", NAME, *words, cwd=tmp_path, code=75).stderr, "; start it again:")
+    why = r"stopped by the wall time at sweep 0 \(it has left no checkpoint\); start it again:"
+    again, typed = command_after(ran("run", NAME, *words, cwd=tmp_path, code=75).stderr, why)
+    assert checkpoints(tmp_path / "a 'run' of $HOME") == []
     # Not with the time that left none for a step: 2 s or more suffice for the margin.
     assert typed[:-1] == ["isotherm", "run", NAME, *words[:-1], "output.overwrite=true"]
     longer = re.fullmatch(r"solver\.walltime=(\d+)", typed[-1])

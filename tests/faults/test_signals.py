@@ -160,12 +160,6 @@ def test_a_slurm_job_without_an_end(tmp_path):
     assert code == 0 and "warning: SLURM_JOB_END_TIME is 'Unknown' (no number of seconds since 1970)" in err
 
 
-def test_no_time_for_a_sweep_and_a_checkpoint(tmp_path):
-    job = Job(tmp_path, "solver.walltime=0.01")
-    _, err = stopped(job)
-    assert not checkpoints(job.out) and "stopped by the wall time at sweep 0 (it has left no checkpoint)" in err
-
-
 @pytest.mark.parametrize("killed", [True, False])
 def test_one_run_a_directory(tmp_path, killed):
     """Whoever comes second is rejected, and takes over when the first is gone. Open MPI answers SIGTERM by
