@@ -19,98 +19,91 @@ RUN_FILES = {"deck.yaml", "deck.resolved.yaml", "history.csv", "run.json", "run.
              "deck.xmf", "deck_00000010.hdf"}
 
 
-@pytest.fixture
-def work(tmp_path):
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "deck.yaml").write_text(BASE_DECK)
-    return tmp_path / "work"
+def run(folder, *overrides, deck="deck.yaml", code=0):
+    return ran("run", deck, "--progress=off", *overrides, cwd=folder, code=code)
 
 
-def run(work, *overrides, deck="deck.yaml", code=0):
-    return ran("run", deck, "--progress=off", *overrides, cwd=work, code=code)
-
-
-def expect_no_directory(work, name, why, user=None):
-    done = measured("run", "deck.yaml", "--progress=off", f"output.directory={name}", cwd=work, user=user)
+def expect_no_directory(folder, name, why, user=None):
+    done = measured("run", "deck.yaml", "--progress=off", f"output.directory={name}", cwd=folder, user=user)
     assert done.returncode == 73
     assert done.stderr == f"cannot use '{name}' as run directory ({why}); choose another with output.directory=...\n"
 
 
-def test_a_directory_that_cannot_be_used(work):
+def test_a_directory_that_cannot_be_used(folder):
     """A file has the name of the folder; the name is too long; the folder is read-only."""
-    (work / "file").write_text("mine")
-    expect_no_directory(work, "file", "it is a file, not a folder")
-    expect_no_directory(work, "file/sub", "'file' is a file, not a folder")
-    expect_no_directory(work, "x" * 300, "a folder cannot be made in '.': File name too long")
-    assert (work / "file").read_text() == "mine"
-    (work / "closed").mkdir(mode=0o555)
-    for part in [work, *work.parents[:3]]:
+    (folder / "file").write_text("mine")
+    expect_no_directory(folder, "file", "it is a file, not a folder")
+    expect_no_directory(folder, "file/sub", "'file' is a file, not a folder")
+    expect_no_directory(folder, "x" * 300, "a folder cannot be made in '.': File name too long")
+    assert (folder / "file").read_text() == "mine"
+    (folder / "closed").mkdir(mode=0o555)
+    for part in [folder, *folder.parents[:2]]:
         os.chmod(part, os.stat(part).st_mode | 0o055)  # other users may enter the folders, but not write
-    expect_no_directory(work, "closed", "it cannot be written to: Permission denied", OTHER_USER)
-    expect_no_directory(work, "closed/sub/deeper", "a folder cannot be made in 'closed': Permission denied", OTHER_USER)
-    assert os.listdir(work / "closed") == [] and sorted(os.listdir(work)) == ["closed", "deck.yaml", "file"]
+    expect_no_directory(folder, "closed", "it cannot be written to: Permission denied", OTHER_USER)
+    expect_no_directory(folder, "closed/sub/deeper", "a folder cannot be made in 'closed': Permission denied", OTHER_USER)
+    assert os.listdir(folder / "closed") == [] and sorted(os.listdir(folder)) == ["closed", "deck.yaml", "file"]
 
 
-def test_missing_parents_are_made_and_dots_lead_where_they_lead_anywhere(work):
-    run(work, "output.directory=a/b/c/")
-    assert set(os.listdir(work / "a" / "b" / "c")) == RUN_FILES
-    run(work, "output.directory=../beside/./x/..")
-    assert (work.parent / "beside" / "run.json").exists() and sorted(os.listdir(work)) == ["a", "deck.yaml"]
+def test_missing_parents_are_made_and_dots_lead_where_they_lead_anywhere(folder):
+    run(folder, "output.directory=a/b/c/")
+    assert set(os.listdir(folder / "a" / "b" / "c")) == RUN_FILES
+    run(folder, f"output.directory=../{folder.name}/b/./x/..")
+    assert (folder / "b" / "run.json").exists() and sorted(os.listdir(folder)) == ["a", "b", "deck.yaml"]
 
 
 @pytest.mark.parametrize("name", ["%s%n", "{}", "a\nb", "$(touch oops)", "a;b c", "~", "tab\there", "-rf", "Zürich"])
-def test_a_name_is_taken_literally(work, name):
+def test_a_name_is_taken_literally(folder, name):
     """The names of directory and deck."""
     stem = name.lstrip("-")  # options start with them
-    (work / "deck.yaml").rename(work / f"{stem}.yaml")
-    assert run(work, f"output.directory={json.dumps(name)}", deck=f"{stem}.yaml").stderr == ""  # a YAML scalar
-    assert sorted(os.listdir(work)) == sorted([f"{stem}.yaml", name]) and (work / name / f"{stem}_00000010.hdf").exists()
-    assert json.loads((work / name / "run.json").read_text())["directory"] == name
+    (folder / "deck.yaml").rename(folder / f"{stem}.yaml")
+    assert run(folder, f"output.directory={json.dumps(name)}", deck=f"{stem}.yaml").stderr == ""  # a YAML scalar
+    assert sorted(os.listdir(folder)) == sorted([f"{stem}.yaml", name]) and (folder / name / f"{stem}_00000010.hdf").exists()
+    assert json.loads((folder / name / "run.json").read_text())["directory"] == name
 
 
 @pytest.mark.parametrize("letters, code", [(155, 0), (156, 65)])
-def test_a_name_leaves_room_for_those_of_all_files(work, letters, code):
-    (work / "deck.yaml").rename(work / f"{'n' * letters}.yaml")
+def test_a_name_leaves_room_for_those_of_all_files(folder, letters, code):
+    (folder / "deck.yaml").rename(folder / f"{'n' * letters}.yaml")
     slices = f"output.slices=[{{axis: z, cell: 3, name: {'s' * 64}}}]"
-    result = run(work, slices, "output.checkpoint.every_steps=5", deck=f"{'n' * letters}.yaml", code=code)
+    result = run(folder, slices, "output.checkpoint.every_steps=5", deck=f"{'n' * letters}.yaml", code=code)
     assert (code == 0) == (result.stderr == "") and ("rename the deck" in result.stderr) == (code == 65)
     if code == 0:  # names of files may be longer
-        ran("run", "--from", f"runs/{'n' * letters}/{'n' * letters}_00000010.hdf", "output.directory=again", cwd=work)
+        ran("run", "--from", f"runs/{'n' * letters}/{'n' * letters}_00000010.hdf", "output.directory=again", cwd=folder)
 
 
-def test_a_name_with_nul_is_refused(work):
-    assert run(work, 'output.directory="a\\0b"', code=65).stderr.startswith("argument 4: ") and os.listdir(work) == ["deck.yaml"]
+def test_a_name_with_nul_is_refused(folder):
+    assert run(folder, 'output.directory="a\\0b"', code=65).stderr.startswith("argument 4: ") and os.listdir(folder) == ["deck.yaml"]
 
 
-def test_a_finished_run_is_replaced_on_request_alone(work):
-    run(work, "output.directory=out")
-    before = {path: path.read_bytes() for path in (work / "out").iterdir()}
-    result = run(work, "output.directory=out", code=73)
+def test_a_finished_run_is_replaced_on_request_alone(folder):
+    run(folder, "output.directory=out")
+    before = {path: path.read_bytes() for path in (folder / "out").iterdir()}
+    result = run(folder, "output.directory=out", code=73)
     assert result.stderr.startswith("cannot use 'out' as run directory (it holds an earlier run: deck.hdf.series, ")
-    assert {path: path.read_bytes() for path in (work / "out").iterdir()} == before
-    (work / "out" / "notes.txt").write_text("mine")
-    assert run(work, "output.directory=out", "output.overwrite=true", "problem.steps=5").stderr == ""
-    assert set(os.listdir(work / "out")) == RUN_FILES - {"deck_00000010.hdf"} | {"deck_00000005.hdf", "notes.txt"}
-    assert (work / "out" / "notes.txt").read_text() == "mine"
+    assert {path: path.read_bytes() for path in (folder / "out").iterdir()} == before
+    (folder / "out" / "notes.txt").write_text("mine")
+    assert run(folder, "output.directory=out", "output.overwrite=true", "problem.steps=5").stderr == ""
+    assert set(os.listdir(folder / "out")) == RUN_FILES - {"deck_00000010.hdf"} | {"deck_00000005.hdf", "notes.txt"}
+    assert (folder / "out" / "notes.txt").read_text() == "mine"
 
 
-def test_where_a_checkpoint_is_a_run_is_gone_on_with(work):
-    run(work, "output.directory=out", "output.checkpoint.every_steps=5")
-    (work / "other.yaml").write_text(BASE_DECK)
+def test_where_a_checkpoint_is_a_run_is_gone_on_with(folder):
+    run(folder, "output.directory=out", "output.checkpoint.every_steps=5")
+    (folder / "other.yaml").write_text(BASE_DECK)
     offers = "; resume that run with --restart latest, replace it with output.overwrite=true"
-    assert offers in run(work, "output.directory=out", code=73).stderr
-    other = run(work, "output.directory=out", deck="other.yaml", code=73)
+    assert offers in run(folder, "output.directory=out", code=73).stderr
+    other = run(folder, "output.directory=out", deck="other.yaml", code=73)
     assert "); replace it with output.overwrite=true" in other.stderr  # the checkpoints belong to the other deck
 
 
 @pytest.mark.parametrize("mark", ["as it is", "of 0.1", "killed"])
-def test_a_run_of_another_name_is_replaced_with_all_its_files(work, mark):
+def test_a_run_of_another_name_is_replaced_with_all_its_files(folder, mark):
     """Its name is in its mark (deck.resolved.yaml), or in its record if an earlier isotherm wrote the mark."""
     words = ["output.directory=out", "output.slices=[{axis: z, cell: 3}]", "output.checkpoint.every_steps=5", "output.coarse.factor=1",
              "output.region={first_cell: [1, 2, 3], last_cell: [2, 3, 4]}", "output.probes={points: [[0, 0, 0]]}"]
-    (work / "first.yaml").write_text(BASE_DECK)
-    run(work, *words, deck="first.yaml")
-    out = work / "out"
+    (folder / "first.yaml").write_text(BASE_DECK)
+    run(folder, *words, deck="first.yaml")
+    out = folder / "out"
     if mark == "of 0.1":
         (out / "deck.resolved.yaml").write_text((out / "deck.resolved.yaml").read_text().split("\n", 1)[1])
     if mark == "killed":
@@ -122,21 +115,21 @@ def test_a_run_of_another_name_is_replaced_with_all_its_files(work, mark):
         (out / name).write_text("mine")
     assert {"first_00000010.hdf", "first_slice_z3.xmf", "first_00000005.checkpoint.hdf", "probes.csv", "first_coarse.xmf",
             "first_region_00000010.hdf"} <= set(os.listdir(out))
-    run(work, "output.directory=out", "output.overwrite=true")
+    run(folder, "output.directory=out", "output.overwrite=true")
     assert set(os.listdir(out)) == RUN_FILES | strangers
     assert all((out / name).read_text() == "mine" for name in strangers)
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", '{"name": 7}', '{"name": "../fir"}', '{"name": null}'])
-def test_a_record_that_names_no_run_removes_nothing_more(work, text):
-    run(work, "output.directory=out")
-    out = work / "out"
+def test_a_record_that_names_no_run_removes_nothing_more(folder, text):
+    run(folder, "output.directory=out")
+    out = folder / "out"
     (out / "deck.resolved.yaml").write_text("")
     (out / "run.json").write_text(text)
     (out / "first_00000010.hdf").write_text("mine")
-    (work / "first_00000010.hdf").write_text("mine")
-    run(work, "output.directory=out", "output.overwrite=true")
-    assert (out / "first_00000010.hdf").read_text() == (work / "first_00000010.hdf").read_text() == "mine"
+    (folder / "first_00000010.hdf").write_text("mine")
+    run(folder, "output.directory=out", "output.overwrite=true")
+    assert (out / "first_00000010.hdf").read_text() == (folder / "first_00000010.hdf").read_text() == "mine"
 
 
 # MPI's own: devices, shared memory, /proc and /sys.

@@ -19,8 +19,7 @@ class Queue:
     """Stand-ins of sbatch and squeue in front of PATH: jobs get the numbers 11, 12, ..., and nothing starts by itself."""
 
     def __init__(self, folder):
-        self.folder = folder / "slurm"
-        self.folder.mkdir()
+        self.folder = folder
         self.queued = self.folder / "queued"
         self.queued.write_text("")
         self.stand_in("squeue", f'cat "{self.queued}"')
@@ -39,16 +38,14 @@ class Queue:
 
 
 @pytest.fixture
-def queue(tmp_path):
-    return Queue(tmp_path)
+def queue(tmp_path_factory):
+    return Queue(tmp_path_factory.mktemp("slurm"))
 
 
 @pytest.fixture
 def work(tmp_path):
-    folder = tmp_path / "work"
-    folder.mkdir()
-    write_study(folder, CASES)
-    return folder
+    write_study(tmp_path, CASES)
+    return tmp_path
 
 
 def submit(folder, queue, *words, code=0):
