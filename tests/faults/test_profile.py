@@ -101,12 +101,11 @@ def counts(folder, tool, *words, ranks=0):
     """For each rank: name -> number of ranges."""
     recorded(folder, DECK, *ROWS, *words, ranks=ranks, NVTX_INJECTION64_PATH=str(tool),
              TRACE_RANGES=str(folder / "ranges"))
-    found = []
-    for path in sorted(folder.glob("ranges.*")):
-        lines = path.read_text().splitlines()
-        begun = [line.split() for line in lines if line != "end"]
-        assert lines.count("end") == len(begun) and {domain for domain, _ in begun} == {"isotherm"}
-        found.append(Counter(name for _, name in begun))
+    lines = [line.split() for line in (folder / "ranges").read_text().splitlines()]
+    assert {domain for _, domain, _ in lines} == {"isotherm"}
+    found = [Counter(name for own, _, name in lines if own == pid) for pid in {pid for pid, *_ in lines}]
+    for names in found:
+        assert names.pop("end") == sum(names.values())
     return found
 
 

@@ -1,36 +1,33 @@
-/* A tool for NVTX (NVTX_INJECTION64_PATH): writes a line "DOMAIN NAME" for each range that begins, and "end" for each
-   that ends, to the file TRACE_RANGES.PID. */
+/* A tool for NVTX (NVTX_INJECTION64_PATH): writes a line "PID DOMAIN NAME" for each range that begins, and
+   "PID DOMAIN end" for each that ends, to the file TRACE_RANGES. */
+#include "shim.h"
 #include <nvtx3/nvToolsExt.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-static FILE *ranges;
+static void note(nvtxDomainHandle_t domain, const char* what) {
+  append_line("TRACE_RANGES", "%d %s %s\n", (int)getpid(), (const char*)domain, what);
+}
 
-static nvtxDomainHandle_t create(const char *name) { return (nvtxDomainHandle_t)strdup(name); }
-static nvtxStringHandle_t know(nvtxDomainHandle_t domain, const char *name) {
+static nvtxDomainHandle_t create(const char* name) { return (nvtxDomainHandle_t)strdup(name); }
+static nvtxStringHandle_t know(nvtxDomainHandle_t domain, const char* name) {
   (void)domain;
   return (nvtxStringHandle_t)strdup(name);
 }
 
-static int push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *range) {
-  return fprintf(ranges, "%s %s\n", (const char *)domain, (const char *)range->message.registered);
+static int push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* range) {
+  note(domain, (const char*)range->message.registered);
+  return 0;
 }
 
 static int pop(nvtxDomainHandle_t domain) {
-  (void)domain;
-  return fputs("end\n", ranges);
+  note(domain, "end");
+  return 0;
 }
 
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table) {
-  const NvtxExportTableCallbacks *callbacks = (const NvtxExportTableCallbacks *)get_table(NVTX_ETID_CALLBACKS);
+  const NvtxExportTableCallbacks* callbacks = (const NvtxExportTableCallbacks*)get_table(NVTX_ETID_CALLBACKS);
   NvtxFunctionTable table;
   unsigned int size;
-  char path[4096];
-  snprintf(path, sizeof path, "%s.%d", getenv("TRACE_RANGES"), (int)getpid());
-  ranges = fopen(path, "w");
-  if (!ranges || !callbacks || !callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &table, &size)) return 0;
+  if (!callbacks || !callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &table, &size)) return 0;
   *table[NVTX_CBID_CORE2_DomainCreateA] = (NvtxFunctionPointer)create;
   *table[NVTX_CBID_CORE2_DomainRegisterStringA] = (NvtxFunctionPointer)know;
   *table[NVTX_CBID_CORE2_DomainRangePushEx] = (NvtxFunctionPointer)push;
