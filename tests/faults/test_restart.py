@@ -182,13 +182,6 @@ def test_going_back_behind_later_checkpoints(whole_run, whole, tmp_path):
     assert not list(whole.glob("*.aside"))
 
 
-def test_other_columns_keep_the_old_history_aside(whole, tmp_path):
-    folder = stopped_at(27, whole, tmp_path / "rest")
-    run(tmp_path, "output.directory=rest", "output.histogram.bins=0", "--restart", "latest")
-    assert (folder / "history.csv.aside").read_bytes() == (whole / "history.csv").read_bytes()
-    assert [row["sweep"] for row in history(folder)][:2] == ["28", "30"] and "hist_0" not in history(folder)[0]
-
-
 @pytest.mark.parametrize("change, said", [
     (lambda lines: lines.replace(b"\n", b"\r\n"), ""), (lambda lines: None, "history.csv' is missing"),
     (lambda lines: b"", "empty or damaged"), (lambda lines: lines[:10], "empty or damaged")], ids=["CRLF", "missing", "empty", "cut"])
