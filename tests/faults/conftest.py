@@ -16,8 +16,8 @@ def built(source):
     return library
 
 
-io_shim, rank_shim, halo_shim, outside_shim, filter_shim, power_cut_shim = map(
-    built, ("io_shim.c", "rank_shim.c", "halo_shim.c", "outside_shim.c", "filter_shim.c", "power_cut_shim.c"))
+io_shim, rank_shim, outside_shim, filter_shim, power_cut_shim = map(
+    built, ("io_shim.c", "rank_shim.c", "outside_shim.c", "filter_shim.c", "power_cut_shim.c"))
 
 
 @pytest.fixture

@@ -1,31 +1,56 @@
-/* Preloaded by test_ranks.py: faults of one rank of a job, or of its MPI library.
-   ISOTHERM_THREAD_LEVEL=n      MPI says that it provides level n (0: MPI_THREAD_SINGLE, 1: MPI_THREAD_FUNNELED)
-   ISOTHERM_NO_MEMORY="rank:n"  on that rank aligned allocations of n bytes or more fail */
+/* Preloaded by tests: faults of one rank of a job (-1: of every rank), or of its MPI library. Halos alone use
+   persistent messages.
+   ISOTHERM_THREAD_LEVEL=n           MPI provides level n (0: MPI_THREAD_SINGLE, 1: MPI_THREAD_FUNNELED)
+   ISOTHERM_NO_MEMORY="rank:n"       on that rank aligned allocations of n bytes or more fail
+   ISOTHERM_HALO_FAULT="rank:zeros"  what that rank sends arrives as zeros
+   ISOTHERM_HALO_FAULT="rank:lost"   what that rank sends never arrives
+   ISOTHERM_HALO_FAULT="rank:late"   that rank sleeps 5 ms before each message, and 20 ms before each
+                                     all-reduce, even of one rank */
 #include "shim.h"
 
-/* The shim must build without an mpi.h. */
-static void spoil(int* provided) {
-  const char* level = getenv("ISOTHERM_THREAD_LEVEL");
-  if (level) *provided = atoi(level);
+/* What this variable has after the number of this rank, or null. */
+static const char* fault_of_this_rank(const char* variable) {
+  const char *text = getenv(variable), *colon = text ? strchr(text, ':') : NULL;
+  return colon && (atoi(text) == -1 || atoi(text) == rank_of_this_process()) ? colon + 1 : NULL;
 }
-int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  const int result = REAL(MPI_Init_thread)(argc, argv, required, provided);
-  spoil(provided);
-  return result;
-}
-int MPI_Query_thread(int* provided) {
-  const int result = REAL(MPI_Query_thread)(provided);
-  spoil(provided);
-  return result;
+
+static int is_halo_fault(const char* name) {
+  const char* fault = fault_of_this_rank("ISOTHERM_HALO_FAULT");
+  return fault && strcmp(fault, name) == 0;
 }
 
 void* aligned_alloc(size_t alignment, size_t size) {
-  const char* text = getenv("ISOTHERM_NO_MEMORY");
-  int rank = -1;
-  size_t least = 0;
-  if (text && sscanf(text, "%d:%zu", &rank, &least) == 2 && rank == rank_of_this_process() && size >= least) {
-    errno = ENOMEM;
-    return NULL;
-  }
-  return REAL(aligned_alloc)(alignment, size);
+  const char* least = fault_of_this_rank("ISOTHERM_NO_MEMORY");
+  if (!least || size < strtoul(least, NULL, 10)) return REAL(aligned_alloc)(alignment, size);
+  errno = ENOMEM;
+  return NULL;
+}
+
+/* MPI handles are pointers or integers; a pointer can pass both. The shim must build without mpi.h. */
+int MPI_Send_init(const void* data, int count, void* type, int peer, int tag, void* comm, void* request) {
+  if (is_halo_fault("zeros")) data = calloc((size_t)count, 1); /* enough for any type; never freed */
+  if (is_halo_fault("lost")) tag += 1000;                      /* no receive matches it */
+  return REAL(MPI_Send_init)(data, count, type, peer, tag, comm, request);
+}
+
+int MPI_Start(void* request) {
+  if (is_halo_fault("late")) usleep(5000);
+  return REAL(MPI_Start)(request);
+}
+
+int MPI_Allreduce(const void* mine, void* all, int count, void* type, void* op, void* comm) {
+  if (is_halo_fault("late")) usleep(20000);
+  return REAL(MPI_Allreduce)(mine, all, count, type, op, comm);
+}
+
+static int with_level(int result, int* provided) {
+  const char* level = getenv("ISOTHERM_THREAD_LEVEL");
+  if (level) *provided = atoi(level);
+  return result;
+}
+int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  return with_level(REAL(MPI_Init_thread)(argc, argv, required, provided), provided);
+}
+int MPI_Query_thread(int* provided) {
+  return with_level(REAL(MPI_Query_thread)(provided), provided);
 }

@@ -140,10 +140,10 @@ SIZES = {8: 64, 96: 9216}  # cells along an axis: faces that MPI sends at once, 
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("fault, what, timeout", [
     ("zeros", "{0} of {0} cells arrived wrong", 600), ("lost", "no answer within 1 s", 1)])
-def test_an_mpi_that_fails_halos(folder, halo_shim, cells, rank, fault, what, timeout):
+def test_an_mpi_that_fails_halos(folder, rank_shim, cells, rank, fault, what, timeout):
     """mpi/test_transports.cpp tests a transport that the deck names."""
     words = [CPU, f"parallel.probe_timeout={timeout}", f"grid.cells={cells}", "solver.halo_width=1"]
-    done = isotherm("run", "deck.yaml", *words, ranks=2, cwd=folder, LD_PRELOAD=str(halo_shim),
+    done = isotherm("run", "deck.yaml", *words, ranks=2, cwd=folder, LD_PRELOAD=str(rank_shim),
                     ISOTHERM_HALO_FAULT=f"{rank}:{fault}")
     expect_rejected(folder, done, 69, "argument 3: parallel.transport: no transport works between ranks 0 and 1 (host: "
                                      f"{what.format(SIZES[cells])}; ")

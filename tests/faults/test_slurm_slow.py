@@ -65,10 +65,10 @@ class Submitted:
 
 
 @pytest.fixture(scope="module")
-def jobs(slurm, halo_shim, tmp_path_factory):
+def jobs(slurm, rank_shim, tmp_path_factory):
     """All jobs at the same time, as Slurm counts in minutes. Limits are set once ranks sweep, whatever their start took: signals arrive
     up to half a minute early, time limits as much late."""
-    found = {name: Submitted(slurm, tmp_path_factory.mktemp(name), halo_shim, *job) for name, job in JOBS.items()}
+    found = {name: Submitted(slurm, tmp_path_factory.mktemp(name), rank_shim, *job) for name, job in JOBS.items()}
     for name in ("documented", "limited"):
         found[name].wait_for("history.csv")
         found[name].limit(slurm, 1)
@@ -146,7 +146,7 @@ CASES = """\
 RANKS = "srun --mpi=pmix --overlap --ntasks={ranks}"
 
 
-def test_a_study_goes_through_arrays_and_on_after_a_stop(slurm, tmp_path, halo_shim):
+def test_a_study_goes_through_arrays_and_on_after_a_stop(slurm, tmp_path, rank_shim):
     out = tmp_path / "out"
     write_deck(tmp_path, LONG + "study:\n" + CASES)
 
@@ -159,7 +159,7 @@ def test_a_study_goes_through_arrays_and_on_after_a_stop(slurm, tmp_path, halo_s
     def output_of_tasks():
         return "\n".join(path.read_text() for path in sorted(out.glob("slurm_*.txt")))
 
-    said, jobs = submit(LD_PRELOAD=str(halo_shim), ISOTHERM_HALO_FAULT="-1:late")
+    said, jobs = submit(LD_PRELOAD=str(rank_shim), ISOTHERM_HALO_FAULT="-1:late")
     assert "6 cases, 6 to submit" in said and len(jobs) == 3
     one, two, last = jobs
     for case in ("alone", "requeued", "cancelled", "signalled"):  # which write this file before their first sweep
