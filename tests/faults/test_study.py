@@ -29,7 +29,6 @@ WITH_FAILURE = """\
 
 
 def study(folder, *words, **options):
-    """Like `ran`."""
     return ran("study", "deck.yaml", *words, cwd=folder, **options)
 
 

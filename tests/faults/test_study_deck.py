@@ -14,10 +14,10 @@ from program import BASE_DECK as BASE, command, finished, write_deck
 @pytest.fixture(name="parse")
 def parse_in_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ISOTHERM_PROGRAM", os.environ["ISOTHERM"])
 
     def parse(sections, *overrides, base=BASE):
         """Parses the sections after the base deck, whose last line is the ninth."""
+        monkeypatch.setenv("ISOTHERM_PROGRAM", os.environ["ISOTHERM"])  # Program() removes it
         write_deck(tmp_path, base + sections)
         return StudyDeck(Program(), "deck.yaml", list(overrides), [n + 1 for n in range(len(overrides))])
     return parse
@@ -194,12 +194,6 @@ def test_names_are_by_pattern(parse):
 
 
 # scaling:
-
-
-def test_each_count_is_a_case_of_the_same_grid(parse):
-    deck = parse("scaling: {kind: strong, ranks: [1, 2, 6]}\n")
-    assert names(deck) == ["ranks-1", "ranks-2", "ranks-6"] and deck.varied == ["ranks"]
-    assert [case.ranks for case in deck.cases] == [1, 2, 6] and all(case.cells == [8, 9, 10] for case in deck.cases)
 
 
 def test_a_weak_domain_grows_and_its_cells_stay_as_they_are(parse):
