@@ -2,7 +2,7 @@
 # Installs what is missing, builds isotherm, runs a deck and draws a picture of the result.
 #   ./run.sh [deck] [arguments]      no deck: inputs/quickstart.yaml
 # Arguments are those of `isotherm run`, e.g. ./run.sh inputs/quickstart.yaml precision=fp32
-# Exit code: the program's. One process with all cores; for more see README.md. More settings: cmake/setup.sh.
+# Exit code: the program's. One process with all cores; for more see docs/guide/ranks.md. More settings: cmake/setup.sh.
 set -euo pipefail
 program=run.sh
 top=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")

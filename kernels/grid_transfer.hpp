@@ -23,7 +23,7 @@ struct CellOverlap {
   T share[3] = {};
 };
 // The two coarse cells whose centres enclose the centre of a fine cell along an axis. There is no cell beyond
-// a boundary: by the boundary rule its weight is part of the weight of the other cell.
+// a boundary: by boundary_ghost() its weight is part of the weight of the other cell.
 template <class T>
 struct Interpolation {
   int lower = 0, upper = 0;

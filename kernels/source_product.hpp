@@ -67,7 +67,7 @@ struct SourceSum {
   }
 };
 
-// One sweep of SourceSum::box with that source, by the formula and the boundary rule of kernels/stencil.hpp.
+// One sweep of SourceSum::box with that source, by the formula and boundary_ghost() of kernels/stencil.hpp.
 template <class T>
 struct SourceSweep {
   FieldView<T> in, out;  // same cells as SourceSum::to; beyond boundaries `in` may be overwritten

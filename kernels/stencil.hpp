@@ -1,4 +1,4 @@
-// The formula and the boundary rule of isotherm, written once: every kernel on every backend calls them.
+// The formula of a cell and the ghost beyond a boundary, written once: all kernels and backends call them.
 //
 // One Jacobi sweep of the 7-point operator on a uniform grid (cell-centred finite volumes; LeVeque, Finite
 // Difference Methods for Ordinary and Partial Differential Equations, SIAM 2007, chapters 3 and 9):
@@ -355,7 +355,7 @@ struct StencilKernel : KernelEntry {
                  Stream stream) = nullptr;  // null: not in this build
   // The most sweeps per launch. If more than one, the kernel applies the boundaries of all axes itself.
   int max_time_block = 1;
-  // The axes across which the kernel applies the boundary rule itself: those ghosts are not filled for it.
+  // The axes across which the kernel computes boundary ghosts itself: those ghosts are not filled for it.
   std::array<bool, 3> own_boundaries{};
   // Tiles (block shapes, rows per thread, chunks of z), by name; the first is the default.
   std::span<const std::string_view> tiles = one_tile;
@@ -381,7 +381,7 @@ struct StencilKernel : KernelEntry {
 
   bool available() const { return launch != nullptr; }
   bool fuses_norm() const { return norm_scratch_bytes != nullptr; }
-  // Whether the boundary rule's a may differ by cell, in a domain of one material.
+  // Whether the a of boundary ghosts may differ by cell, in a domain of one material.
   bool takes_varying_a() const { return calls_ghost || own_boundaries == std::array<bool, 3>{}; }
   std::string why_unsupported(int tile) const { return unsupported ? unsupported(tile) : ""; }
 };

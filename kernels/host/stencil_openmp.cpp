@@ -150,7 +150,7 @@ ISOTHERM_INLINE void sweep_runs(const Coefficients<T>& c, const Runs<T>& r) {
   if (first < r.cells) sweep_cached<Isa, source, update, planes>(c, r, first, r.cells);
 }
 
-// The x neighbour of cell (x, y, z) towards a face: at a boundary, the ghost value of the boundary rule.
+// The x neighbour of cell (x, y, z) towards a face: at a boundary, its boundary ghost.
 template <class T>
 ISOTHERM_INLINE T beyond(const SweepArgs<T>& args, Face f, Index x, Index y, Index z) {
   const Boundary<T>& boundary = args.boundaries.faces[static_cast<int>(f)];

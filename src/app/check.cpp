@@ -53,7 +53,7 @@ std::string subdomain_lines(const Config& config, const Decomposition& d) {
       text += fmt::format("  {} {}", face_names[static_cast<int>(f)],
                           neighbour               ? std::to_string(*neighbour)
                           : boundary.laws.empty() ? std::string(word(boundary.kind))
-                                                  : counted(std::ssize(boundary.laws), "law"));
+                                                  : counted(std::ssize(boundary.laws), "condition"));
     }
     text += '\n';
   }

@@ -98,8 +98,8 @@ Keys describe(CoarseConfig& coarse) {
 Keys describe(ProbesConfig& probes) {
   return with_times({
       {"points", list_of("points, each [x, y, z] or with a name", probes.points, describe_point, "at"),
-       "Points whose temperature is interpolated between cell centres, near a surface by its law; on an "
-       "interface, of its lower side.", {.example = "[[0.05, 0.05, 0.05]]", .absent = "none"}},
+       "Points whose temperature is interpolated between cell centres, near a surface by its boundary condition; "
+       "on an interface, of its lower side.", {.example = "[[0.05, 0.05, 0.05]]", .absent = "none"}},
   }, probes.times, {"points"});
 }
 
@@ -132,8 +132,7 @@ Keys describe(MaterialConfig& material) {
        "Thermal diffusivity alpha = k/(rho c), instead of density and heat_capacity.",
        {.range = {1e-12, 1e12, "m^2/s"}, .excludes = {"density", "heat_capacity"}, .example = "1.16e-4"}},
       {"default", &material.default_material,
-       "The entry of materials, or void, that all cells have which no region covers; then nothing else stands "
-       "here.",
+       "The material, or void, of all cells that no region covers; material then has no other key.",
        {.example = "silicon", .absent = "the body is of one material, or regions cover every cell"}},
   };
 }
@@ -268,7 +267,7 @@ Keys describe_boundaries(Config& config) {
     const std::string_view letters = variables[axis];
     const auto entry = [letters](BoundaryConfig& law) { return describe_boundary(law, letters); };
     keys.push_back({face_names[f],
-        Section{describe_boundary(boundary, letters), "kind", false, {}, list_of("laws", boundary.laws, entry, "kind")},
+        Section{describe_boundary(boundary, letters), "kind", false, {}, list_of("conditions", boundary.laws, entry, "kind")},
         "The boundary condition of this face, or a list of those that add up on it (default: insulated)."});
   }
   return keys;
@@ -294,8 +293,8 @@ Keys describe_region(RegionValue& region_value, bool is_source) {
       {"shape", choice(region_value.shape, is_source ? shapes : shapes.first(shapes.size() - 1)),
        "The shape; exact: the solution that verify names.", {.is_required = true, .example = "constant"}},
       {"mode", choice(region_value.mode),
-       "Replace what stands there, or add to it. A gaussian always adds, and so does what changes in time, also "
-       "to later entries.",
+       "Replace earlier values or add to them. Gaussians and time-dependent entries always add; time-dependent "
+       "entries also to later ones.",
        {.when = {"shape", {"constant", "box", "sphere", "cylinder", "formula", "dataset", "exact"}}}},
       {"value", &region_value.value, "The value inside; of a gaussian, its peak.",
        {.range = values, .is_required = !is_source, .partner = is_source ? "power" : "",
@@ -359,11 +358,11 @@ Keys describe(ProblemConfig& problem) {
       {"steps", &problem.steps, "How many steps to take; 0 writes the initial state.",
        {.range = {0, 1e15}, .partner = "end_time", .when = transient, .example = "1000"}},
       {"dt", &problem.dt,
-       "Time step, at most the stable limit, or what 64 stages of rkl take (fp32: 16), of implicit any; "
+       "Time step: euler at most the stable limit, rkl at most that of 64 stages (fp32: 16), implicit any; "
        "whole steps end at end_time.", {.range = times, .when = transient, .example = "1e-3", .absent =
        "dt_fraction of the limit (rkl: of half of the stages), of long steps 32 or more", .absent_word = "auto"}},
       {"dt_fraction", &problem.dt_fraction,
-       "What dt: auto takes of the stable limit; less where the maximum principle needs it.",
+       "Fraction of the stable limit that dt: auto takes; less where the maximum principle needs it.",
        {.range = {0, 1, "", true}, .when = transient}},
       {"allow_unstable", choice(problem.allow_unstable, off_on),
        "Take a dt above the stable limit; for tests of divergence.", {.when = transient}},
@@ -402,10 +401,10 @@ Keys describe(ProblemConfig& problem) {
        "The mean over the box, where no boundary fixes the temperature.",
        {.range = kelvins, .when = steady, .example = "300", .absent = "the boundaries fix it"}},
       {"check_interval", &problem.check_interval,
-       "Sweeps or steps from one residual, and check for NaN, to the next; cycles of methods that have some, "
-       "then 1 unasked.", {.range = {1, 1e9}}},
+       "Sweeps, or cycles or long steps where a method has them (then 1 by default), between two residuals (and "
+       "checks for NaN).", {.range = {1, 1e9}}},
       {"check", choice(problem.check),
-       "Wait for each residual, or sweep on and look at it when the next is due: the run ends that later.",
+       "Wait for each residual, or continue and read it when the next is due; the run then ends one interval later.",
        {.former_words = {{"lagged", "asynchronous"}}}},
   };
 }
@@ -516,8 +515,8 @@ Keys describe(OutputConfig& output) {
        {.range = times, .excludes = {"every_steps"}, .example = "0.1", .absent = "only the last state"}},
       {"asynchronous", choice(output.asynchronous, off_on),
        "Write snapshots, slices, the region and the coarse field while sweeps continue, from a copy, by a "
-       "thread that wants a core of its own; false: in step."},
-      {"history", choice(output.history, off_on), "Write history.csv, a line a check."},
+       "thread that needs its own core; false: sweeps wait."},
+      {"history", choice(output.history, off_on), "Write history.csv, a line per check."},
       {"diagnostics", &output.diagnostics,
        "Steps, sweeps or cycles from one line of diagnostics in history.csv to the next: extremes, mean, heat (needs "
        "density and heat_capacity, or diffusivity, as well as conductivity), heat through each face (needs "
@@ -530,8 +529,8 @@ Keys describe(OutputConfig& output) {
       {"compression", &output.compression,
        "Level of deflate (gzip), behind a shuffle of the bytes, of the cells in snapshots, slices, the "
        "region and the coarse field: 1 is the fastest, 9 the smallest, 0 stores them as they are. While it "
-       "is written a file needs the room of one that is not compressed. Checkpoints never are: where one is "
-       "wanted, there is no time to lose.", {.range = {0, 9}, .example = "1"}},
+       "is written a file needs the room of one that is not compressed. Checkpoints are never compressed, "
+       "to save time.", {.range = {0, 9}, .example = "1"}},
       {"xdmf", choice(output.xdmf, off_on),
        "Write NAME.xmf as well as NAME.hdf.series: XDMF over the same files, for ParaView, PyVista and VisIt, as "
        "cells in the box that they fill; always for files one cell thick."},
@@ -570,9 +569,9 @@ Keys describe(VerifyConfig& verify) {
        "Cells along x (or the first axis with more than one) of a series of runs, ascending, at least three: "
        "prints the observed order.",
        {.range = {1, 1e12}, .when = any, .example = "[16, 32, 64]", .absent = "one run"}},
-      {"expected_order", &verify.expected_order, "Order that the series must show ...",
+      {"expected_order", &verify.expected_order, "Order that the series must show.", {.range = {0, 16}, .when = any}},
+      {"order_tolerance", &verify.order_tolerance, "Allowed difference from expected_order.",
        {.range = {0, 16}, .when = any}},
-      {"order_tolerance", &verify.order_tolerance, "... within this.", {.range = {0, 16}, .when = any}},
   };
 }
 
@@ -614,10 +613,10 @@ Keys describe(StudyConfig& study) {
       {"ranks", &study.ranks, "MPI ranks of a case; may stand among the keys of matrix, zip and list too.",
        {.range = {1, 1e6}, .example = "4", .absent = "1"}},
       {"launcher", &study.launcher,
-       "What starts a case on more ranks than one (where it is given, with scaling on one too): words, with "
-       "{ranks} among them, and {nodes} by ranks_per_node.",
+       "Command that starts a case on several ranks (if given, with scaling on one too); {ranks} and, by "
+       "ranks_per_node, {nodes} are replaced.",
        {.example = "\"srun -n {ranks} --exact\"", .absent = "mpirun -n {ranks}"}},
-      {"ranks_per_node", &study.ranks_per_node, "With which {nodes} of launcher is reckoned.",
+      {"ranks_per_node", &study.ranks_per_node, "Ranks per node, for {nodes} in launcher.",
        {.range = {1, 1e6}, .example = "8", .absent = "all ranks on this host"}},
       {"slurm", Section{{
           {"template", &study.slurm_template,
@@ -625,7 +624,7 @@ Keys describe(StudyConfig& study) {
            {.example = "study.sbatch", .absent = "inputs/study.sbatch as it is"}},
           {"options", &study.slurm_options, "Options of sbatch: each becomes a line #SBATCH of the job scripts.",
            {.example = "[--partition=gpu, \"--time=01:00:00\"]", .absent = "none"}}}},
-       "What isotherm study --slurm submits: an array of jobs a rank count, a task a case."},
+       "What isotherm study --slurm submits: a job array per rank count, a task per case."},
       {"report", &study.report,
        "Columns of the table that is printed at the end: those of study.csv, varied keys, or paths within "
        "run.json.", {.example = "[solver.kernel, step_s, method.kernel]",

@@ -154,8 +154,8 @@ void check_boundaries(const Config& config, const RegistryNames& registry, Probl
       check_law(config, f, boundary.laws[i], of_law, problems);
       if (boundary.laws[i].kind == BoundaryKind::periodic)
         problems.add(of_law,
-                     "periodic stands alone on a face, and here is a list of laws; use flux, convection, "
-                     "insulated or temperature");
+                     "periodic stands alone on a face, and here is a list of conditions; use flux, "
+                     "convection, insulated or temperature");
     }
     if (problems.sound({key, "grid", "verify.solution"})) check_depth(config, f, key, problems);
     if (problems.sound({key, "grid"})) check_temperatures(config, f, problems);
@@ -165,9 +165,10 @@ void check_boundaries(const Config& config, const RegistryNames& registry, Probl
   const ExactSolution solution = config.verify.solution;
   if (solution != ExactSolution::none && solution != ExactSolution::formula &&
       !std::ranges::all_of(config.boundaries, is_plain))
-    problems.add("verify.solution",
-                 "{} is not a solution for lists of laws, patches and coefficients that vary; use formula",
-                 word(solution));
+    problems.add(
+        "verify.solution",
+        "{} is not a solution for lists of conditions, patches and varying coefficients; use formula",
+        word(solution));
   if (!has_varying_coefficients(config)) return;
   const std::string varying = "boundaries whose coefficients vary over a face or in time";
   check_error_is_known(config, varying, problems);

@@ -1,6 +1,6 @@
 // Boundary conditions: computes a and b of the ghosts beyond each face of this rank's subdomain from the
-// deck's boundaries. The rule itself is boundary_law() in config/config.hpp; config/boundary_laws.hpp adds up
-// several laws on a face.
+// deck's boundaries. The table is at boundary_law() in config/config.hpp; config/boundary_laws.hpp adds up
+// several conditions on a face.
 #pragma once
 
 #include <array>

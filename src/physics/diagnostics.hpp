@@ -1,8 +1,8 @@
 // Diagnostics of a state and of the sweep that computed it: plain numbers.
 //
 // The balance. During an explicit step from u to v, the cell-centred finite volumes exchange k A/h
-// (difference) W over each inner face and take k A/h (ghost - u) W over each boundary, `ghost` by the
-// boundary rule on the old field. Exchange between neighbours cancels in the sum. Up to rounding:
+// (difference) W over each inner face and take k A/h (ghost - u) W over each boundary, `ghost` by
+// boundary_ghost() of the old field. Exchange between neighbours cancels in the sum. Up to rounding:
 //
 //     rho c V sum(v - u) / dt  =  heat through the boundaries + heat of the sources,
 //

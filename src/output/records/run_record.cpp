@@ -390,7 +390,7 @@ static Described described(const MethodRecord& m) {
        {"dt_limit_s", m.dt_limit},
        {"end_time_s", m.end_time},
        {"name", one_of(words_of<MethodName>, m.name)},
-       {"cycle", with(m.cycle, "minimum", 1), "sweeps, after which the field means something"},
+       {"cycle", with(m.cycle, "minimum", 1), "sweeps per cycle; the field is valid between cycles"},
        {"weight", m.weight, "steady: of a sweep of the unit weight"},
        {"planned_sweeps", m.planned_sweeps, "steady: the most"},
        {"tuning", m.tuning}});
@@ -729,7 +729,7 @@ static Described whole(const RunRecord& r) {
        {"sources", r.sources, "null without sources"},
        {"materials", r.materials, "of a body of several"},
        {"contacts", r.contacts, "of such a body"},
-       {"boundaries", laws(r), "by face; laws of one face add up"},
+       {"boundaries", laws(r), "by face; the conditions of one face add up"},
        {"decomposition", object({{"process_grid", r.process_grid},
                                  {"smallest_rank_cells", r.smallest_rank_cells},
                                  {"largest_rank_cells", r.largest_rank_cells}})},
