@@ -161,10 +161,16 @@ class SnapshotSeries {
   // Adds the files in the folder up to this sweep. Returns why files are left out, a line each.
   std::vector<std::string> take_over(std::int64_t sweep) {
     std::vector<std::string> problems;
+    int others = 0;
     for (const auto& [written, name] : files_by_sweep(folder_, grid_.stem, snapshot_suffix)) {
       if (written > sweep) break;
       try {
         const SnapshotHeader header = read_snapshot_header(in_folder(folder_, name));
+        if (header.cells != grid_.cells || header.first_cell != grid_.first_cell ||
+            header.factor != grid_.factor) {  // the .xmf gives all files one place
+          ++others;
+          continue;
+        }
         entries_.push_back({name, place_in_time({header.meta.time, written}),
                             header.format == 1 ? first_temperature_dataset : temperature_dataset,
                             header.precision});
@@ -172,6 +178,11 @@ class SnapshotSeries {
         problems.push_back(std::string(e.what()) + " (it is left out of the series)");
       }
     }
+    if (others > 0)
+      problems.push_back(
+          fmt::format("{}_*.hdf: {} of other cells than the deck now selects (left out of the series); to "
+                      "keep their series, resume in another output.directory",
+                      path_, counted(others, "file")));
     complete_ = entries_.empty();
     return problems;
   }
