@@ -252,10 +252,17 @@ def test_they_go_on_where_they_were(whole_parts, tmp_path, ranks, killed):
 
 
 def test_files_of_later_sweeps_than_the_end_are_removed(tmp_path):
+    """And what lists them, where the deck no longer writes it."""
     run_parts(tmp_path, "output.directory=parts")
-    run_parts(tmp_path, "output.directory=parts", "problem.steps=15", "--restart", "parts/deck_00000014.checkpoint.hdf")
+    run_parts(tmp_path, "output.directory=parts", "problem.steps=15", "output.slices=[]", "output.xdmf=false", "--restart",
+              "parts/deck_00000014.checkpoint.hdf")
     names = [path.name for path in (tmp_path / "parts").glob("*_0*.hdf*")]
     assert max(name.split("_")[-1] for name in names) == "00000015.hdf" and not list((tmp_path / "parts").glob("*.aside"))
+    lists = [path.name for pattern in ("*.series", "*.xmf") for path in sorted((tmp_path / "parts").glob(pattern))]
+    assert lists == ["deck.hdf.series", "deck_coarse.hdf.series", "deck_region.hdf.series", "deck_coarse.xmf"]
+    run_parts(tmp_path, "output.directory=parts", "problem.steps=16", "--restart", "latest")
+    run_parts(tmp_path, "output.directory=parts", "problem.steps=17", "output.xdmf=false", "--restart", "latest")
+    assert not (tmp_path / "parts" / "deck.xmf").exists() and (tmp_path / "parts" / "deck_slice_middle.xmf").exists()
 
 
 def test_another_run_starts_from_the_last_snapshot_not_from_a_part(whole_parts, tmp_path):

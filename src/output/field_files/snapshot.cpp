@@ -203,7 +203,10 @@ class SnapshotSeries {
       series["files"].push_back({{"name", entry.file}, {"time", entry.time}});
     write_file_atomically(path_ + ".hdf.series",
                           series.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-    if (xdmf_) write_file_atomically(path_ + ".xmf", xdmf_text(grid_, entries_));
+    if (xdmf_)
+      write_file_atomically(path_ + ".xmf", xdmf_text(grid_, entries_));
+    else
+      remove_file(path_ + ".xmf");  // of a run with output.xdmf before, which lacks later files
     complete_ = published_ = true;
     cost_ = timer.seconds();
     since_ = Timer();
@@ -442,12 +445,15 @@ std::vector<std::int64_t> find_checkpoints(const std::string& folder, const std:
 }
 
 void back_up_later(const std::string& folder, const std::string& run_name, std::int64_t sweep) {
-  static const std::regex form(R"(.*_(\d{1,18})(\.checkpoint)?\.hdf)");
+  static const std::regex form(R"((.*)_(\d{1,18})(\.checkpoint)?\.hdf)");
   std::smatch parts;
   for (const std::string& name : find_run_files(folder, run_name)) {
     const std::string file = in_folder(folder, name);
-    if (std::regex_match(name, parts, form) && std::stoll(parts[1]) > sweep)
-      publish_file(file, file + std::string(aside_suffix));
+    if (!std::regex_match(name, parts, form) || std::stoll(parts[2]) <= sweep) continue;
+    publish_file(file, file + std::string(aside_suffix));
+    if (parts[3].matched) continue;
+    // These list the file; where the deck still has the series, it is written again.
+    for (const char* list : {".hdf.series", ".xmf"}) remove_file(in_folder(folder, parts[1].str() + list));
   }
 }
 
