@@ -133,8 +133,7 @@ def material_rows(materials):
             name += f" (void: h {each['coefficient_W_per_m2_K']:.6g}, {each['ambient_K']:.6g} K)"
         elif k is None and name != "void":
             name += " (void)"
-        rows.append((
-            name, "-" if k is None else f"{k[0]:.6g}" if k[0] == k[1] == k[2] else ", ".join(f"{along:.6g}" for along in k),
+        rows.append((name, "-" if k is None else f"{k[0]:.6g}" if k[0] == k[1] == k[2] else ", ".join(f"{along:.6g}" for along in k),
             "-" if each["heat_capacity_J_per_m3_K"] is None else f"{each['heat_capacity_J_per_m3_K']:.6g}", each["cells"],
             *(f"{each[end]['temperature_K']:.6g} K" if each[end] else "-" for end in ("lowest", "highest")),
             f"({', '.join(f'{metres / unit.si:.6g}' for metres in hottest['position_m'])}) {unit.name}" if hottest else "-"))

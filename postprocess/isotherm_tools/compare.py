@@ -18,8 +18,8 @@ from typing import Callable, NamedTuple
 
 from isotherm_tools import baseline
 from isotherm_tools.program import (
-    CANNOT_CREATE, COMMAND_LINE, DATA, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure, Parser, Program, cannot_write, check_is_no_folder,
-    failing, is_launched, launched_rank, number_from, raise_error, say, write_text)
+    CANNOT_CREATE, COMMAND_LINE, DATA, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure, Parser, Program, cannot_write, check_outputs,
+    failing, file_to_replace, is_launched, launched_rank, number_from, raise_error, say, write_text)
 from isotherm_tools.study import state
 from isotherm_tools.study.deck import StudyCase, launcher_problem
 from isotherm_tools.study.runner import Runner, signal_name
@@ -133,9 +133,8 @@ class Plan:
         if len(self.entries) > limit:
             last = self.axes[-1]
             sizes = " x ".join(f"{axis.name} ({len(self.values[axis.name])})" for axis in self.axes)
-            raise Failure(COMMAND_LINE, f"compare: {sizes} have more than {limit} legal combinations; name fewer with "
-                                        f"--axes, give one a value such as {last.key}={self.values[last.name][0]}, or "
-                                        "raise --limit")
+            raise Failure(COMMAND_LINE, f"compare: {sizes} have more than {limit} legal combinations; name fewer with --axes, give one "
+                                        f"a value such as {last.key}={self.values[last.name][0]}, or raise --limit")
 
     def values_of(self, axis):
         """The values that are legal while the other axes are open. Tiles are legal only with their kernel."""
@@ -237,9 +236,8 @@ class Measurement:
         cases = [StudyCase(self.job.ranks, {}, name=entry.name).resolved(raise_error(answer))
                  for entry, answer in zip(entries, answers)]
         # Passes the combinations to the runner of studies as cases.
-        study = SimpleNamespace(
-            program=self.job.program, cases=cases, launcher=self.launcher, scaling=None,
-            changes=lambda pairs: [[] for _ in pairs], sections={"ranks_per_node": None, "default_launcher": self.launcher})
+        study = SimpleNamespace(program=self.job.program, cases=cases, launcher=self.launcher, changes=lambda pairs: [[] for _ in pairs],
+                                scaling=None, sections={"ranks_per_node": None, "default_launcher": self.launcher})
         if stopped_by := Runner(study, 1, False).run():
             raise Failure(128 + stopped_by, f"stopped by {signal_name(stopped_by)}; nothing is kept of this comparison")
         for entry, case, status in zip(entries, cases, state.case_statuses(study, cases)):
@@ -453,11 +451,12 @@ def main(words):
     options = parse(words)
     check_not_launched(words)
     named = parse_axes(options.axes)
+    check_outputs([options.json], (options.deck, options.source, options.keep, options.baseline))
     earlier = baseline.Measured(options.baseline) if options.baseline else None
     for path in filter(None, (options.json, options.keep)):  # checks before hours of work that the file can be created
-        check_is_no_folder(path)
-        with failing(OSError, CANNOT_CREATE, lambda error, path=path: cannot_write(path, error)):
-            tempfile.TemporaryFile(dir=Path(path).parent).close()
+        if file := file_to_replace(path):
+            with failing(OSError, CANNOT_CREATE, lambda error, path=path: cannot_write(path, error)):
+                tempfile.TemporaryFile(dir=file.parent).close()
     read_tuning(options.keep) if options.keep else None
     with failing(OSError, CANNOT_CREATE, lambda error: f"cannot make a folder here for the runs ({error.strerror}); start "
                  "isotherm compare where you may write"):
@@ -590,8 +589,7 @@ def record(plan, measurement, entries, reference, verdict, command_line):
         "provenance": {**run["provenance"], "command_line": command_line}, "deck": {"path": job.path, "resolved": job.base["deck"]},
         "grid": run["grid"], "ranks": run["ranks"], "axes": [{"name": axis.name, "key": axis.key} for axis in plan.axes],
         "left_to_the_deck": [axis.name for axis in plan.left], "reference": reference.name, "sweeps_per_sample": measurement.size,
-        "measured": job.base["measured"],
-        "check_interval": job.base["check_interval"], "norm": run["residual"]["norm"],
+        "measured": job.base["measured"], "check_interval": job.base["check_interval"], "norm": run["residual"]["norm"],
         "entries": [entry_record(entry) for entry in entries],
         "figures_of_merit": {name: figure._asdict() for name, figure in figures_of_merit(entries).items()},
         "baseline": verdict and verdict.record(), "warnings": list(dict.fromkeys([*job.base["warnings"], *run["warnings"]]))}

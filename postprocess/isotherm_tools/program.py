@@ -181,21 +181,33 @@ def cannot_write(path, error):
     return f"cannot write {in_quotes(path)} ({error.strerror}); {remedy}"
 
 
-def check_is_no_folder(path):
-    if os.path.isdir(path):  # which a file cannot replace
+def check_outputs(outputs, inputs):
+    """Outputs that the user names are files of their own: neither an input of the command nor named twice."""
+    known = {os.path.realpath(path) for path in inputs if path}
+    for path in filter(None, outputs):
+        if os.path.realpath(path) in known:
+            raise Failure(COMMAND_LINE, f"cannot write {in_quotes(path)} (it is an input, or named for two outputs); name another file")
+        known.add(os.path.realpath(path))
+
+
+def file_to_replace(path):
+    """The file at the end of its links; None: a device or a pipe, which is written to. A folder raises a Failure."""
+    if os.path.isdir(path):
         raise Failure(CANNOT_CREATE, cannot_write(path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))))
+    return Path(os.path.realpath(path)) if os.path.isfile(path) or not os.path.exists(path) else None
 
 
 def write_whole(path, write_part):
     """`write_part` gets the name of a file next to `path`, which replaces `path` once it is complete and on the disk."""
-    check_is_no_folder(path)
-    path = Path(path)
-    part = path.with_name(path.name + ".part")
+    if not (file := file_to_replace(path)):
+        with failing(OSError, IO, lambda error: cannot_write(path, error)):
+            return write_part(Path(path))
+    part = file.with_name(file.name + ".part")
     try:
         write_part(part)
-        with open(part, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(part, path)
+        with open(part, "rb") as written:
+            os.fsync(written.fileno())
+        os.replace(part, file)
     except OSError as error:
         raise Failure(IO if os.path.exists(part) else CANNOT_CREATE, cannot_write(path, error)) from error
     finally:

@@ -18,8 +18,8 @@ from matplotlib.ticker import NullLocator, PercentFormatter
 from isotherm_tools import figures
 from isotherm_tools import scaling_model as model
 from isotherm_tools.program import (
-    COMMAND_LINE, DATA, UNAVAILABLE, Failure, Program, add_subcommand, content_of, number_from, raise_error, read_record,
-    write_text)
+    COMMAND_LINE, DATA, UNAVAILABLE, Failure, Program, add_subcommand, check_outputs, content_of, number_from, raise_error,
+    read_record, write_text)
 from isotherm_tools.studies import Study, is_study
 from isotherm_tools.text import aligned, counted, csv_text, format_time, groups
 
@@ -199,8 +199,7 @@ def scaling_series(records, inputs):
 
 def kind_of(records):
     if records[0].ranks == records[-1].ranks:
-        raise Failure(COMMAND_LINE, f"runs of one rank count ({records[0].ranks}) are neither weak nor strong; add "
-                                    "runs, or say --kind")
+        raise Failure(COMMAND_LINE, f"runs of one rank count ({records[0].ranks}) are neither weak nor strong; add runs, or say --kind")
     if len({record.cells for record in records}) == 1:
         return STRONG
     shares = [record.rank_cells for record in records]
@@ -309,9 +308,8 @@ def add(subcommands):
 def scaling(options):
     if options.out:
         figures.check_format(options.out)
-    files = [Path(path).resolve() for path in (options.json, options.csv, options.out) if path]
-    if len(set(files)) < len(files):
-        raise Failure(COMMAND_LINE, "--json, --csv and --out name one file for two; give each its own")
+    check_outputs((options.json, options.csv, options.out),
+                  [Path(run, name) for run in options.runs for name in ("", "run.json", "study.json")])
     found = read_series(options)
     if len(found) > 1:
         if options.json or options.csv or options.out:

@@ -9,7 +9,9 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <optional>
+#include <system_error>
 
 #include "core/text.hpp"
 
@@ -113,6 +115,22 @@ void write_file_atomically(const std::string& path, std::string_view bytes) {
     remove_file(part);
     throw;
   }
+}
+
+std::string follow_links(const std::string& path) {
+  constexpr int most = 40;  // as in Linux: links may be a circle
+  std::filesystem::path target = path;
+  std::error_code ignored;
+  for (int i = 0; i < most && std::filesystem::is_symlink(target, ignored); ++i)
+    target = target.parent_path() / std::filesystem::read_symlink(target, ignored);
+  return target.string();
+}
+
+void write_named_file(const std::string& path, std::string_view bytes) {
+  std::error_code ignored;
+  if (!std::filesystem::is_other(path, ignored)) return write_file_atomically(follow_links(path), bytes);
+  std::ofstream file(path);
+  if (!(file << bytes << std::flush)) fail(ExitCode::io, path, "writing");
 }
 
 void write_raw(const std::string& path, std::string_view bytes, std::int64_t at, std::size_t most) {

@@ -16,6 +16,10 @@ namespace isotherm {
 // reader, even after a crash, finds the old file or the new one. Throws Error(cannot_create) if no file can
 // be created there, Error(io) if writing fails; then `.part` is removed and the old file is unchanged.
 void write_file_atomically(const std::string& path, std::string_view bytes);
+// The same for a path that a user names: its links are followed, and a device or a pipe, which a file would
+// replace, is written to.
+void write_named_file(const std::string& path, std::string_view bytes);
+std::string follow_links(const std::string& path);  // symbolic ones; the last may lead to no file
 
 // The single steps, for large files that other code writes.
 void create_empty_file(const std::string& path);  // or truncates; throws Error(cannot_create)

@@ -119,7 +119,8 @@ std::optional<TuningChoice> recall_tuning(const Config& config, const TuningKey&
   return text.empty() ? std::nullopt : std::optional(Json::parse(text).get<TuningChoice>());
 }
 
-void keep_tuning(const std::string& path, const TuningKey& key, const TuningChoice& choice) {
+void keep_tuning(const std::string& named, const TuningKey& key, const TuningChoice& choice) {
+  const std::string path = follow_links(named);
   const FileDescriptor lock(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (lock.valid()) TEMP_FAILURE_RETRY(::flock(lock.get(), LOCK_EX));  // some file systems have no locks
   std::vector<Entry> entries = read(path);

@@ -229,6 +229,20 @@ def test_an_old_json_and_a_part_that_stands_there_survive_a_refusal(tmp_path):
     assert result.returncode == 74 and os.listdir(tmp_path) == ["bench.json.part"] and part.read_text() == "mine"
 
 
+def test_a_json_is_written_through_links_and_into_pipes_and_never_over_the_deck(tmp_path):
+    (tmp_path / "link").symlink_to("other")
+    (tmp_path / "other").symlink_to(tmp_path / "target.json")
+    os.mkfifo(tmp_path / "pipe")
+    pipe = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    for name in ("link", "pipe"):
+        ran("bench", "stencil", *QUICK, "--sizes", "16", "--json", name, cwd=tmp_path)
+    assert json.loads(os.read(pipe, 1 << 16)) and (tmp_path / "pipe").is_fifo()
+    os.close(pipe)
+    assert (tmp_path / "link").is_symlink() and json.loads((tmp_path / "target.json").read_text())
+    ran("bench", "solve", "--deck", "target.json", "--json", "link", cwd=tmp_path, code=2)
+    assert sorted(os.listdir(tmp_path)) == ["link", "other", "pipe", "target.json"]
+
+
 def test_an_absent_device_is_refused(tmp_path):
     absent = re.search(r"^  no CUDA device: (.*)$", ran("list").stdout, re.MULTILINE)
     if not absent:

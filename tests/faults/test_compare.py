@@ -191,6 +191,7 @@ REFUSED = [
     (["--tolerance", "5"], 2, "isotherm: --tolerance requires --baseline; see isotherm compare --help"),
     (["--ranks", "2", "--launcher", "mpirun -n 2"], 2, "isotherm: --launcher: has no {ranks}"),
     (["--json", "no/such/c.json"], 73, None),
+    (["--json", "./deck.yaml"], 2, "cannot write './deck.yaml' ("),
     (["--json", "."], 73, "cannot write '.' (Is a directory); name a file in it"),
     (["--keep", "."], 73, "cannot write '.' (Is a directory); name a file in it"),
     (["--keep", "deck.yaml"], 65, "'deck.yaml' is no tuning file ("),

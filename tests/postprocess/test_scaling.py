@@ -369,6 +369,7 @@ def test_costs_and_files_that_cannot_be_are_refused(strong, tmp_path, refused):
         refused(code, "", "scaling", *strong, option, tmp_path / out)
     for option in ("--json", "--out"):  # one file for two
         refused(2, "", "scaling", *strong, "--csv", tmp_path / "x.svg", option, f"{tmp_path}/./x.svg")
+    refused(2, "", "scaling", *strong, "--json", f"{strong[1]}/run.json")
     assert not (tmp_path / "x.svg").exists()
 
 

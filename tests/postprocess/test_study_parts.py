@@ -179,6 +179,9 @@ def test_a_lock_of_a_process_that_is_gone_is_taken_and_one_of_a_living_one_is_no
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
     write_text(tmp_path / "a", "one")
     expect_failure(73, f"cannot write '{tmp_path}/none/a' ", write_text, tmp_path / "none" / "a", "two")
+    (tmp_path / "link").symlink_to("a")
+    write_text(tmp_path / "link", "two")
+    assert (tmp_path / "a").read_text() == "two" and (tmp_path / "link").is_symlink()
     state.write_json(tmp_path / "a", {"x": float("nan"), "y": [1.5, float("inf")]})
     assert state.read_json(tmp_path / "a") == {"x": None, "y": [1.5, None], "not_finite": {"/x": "nan", "/y/1": "inf"}}
 

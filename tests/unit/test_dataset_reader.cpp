@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <numeric>
 
 #include "support/error_text.hpp"
@@ -207,7 +208,8 @@ TEST_F(TuningFile, ReplacesEntriesOfVersionOne) {
   test::write_file(path,
                    R"({"schema": "isotherm-tuning", "version": 1, "entries": [{"key": {}, "choice": {}}]})");
   EXPECT_FALSE(find_tuning(path, some_key));
-  keep(some_key);
+  std::filesystem::create_symlink(path, path + ".link");
+  keep_tuning(path + ".link", some_key, {{"naive", "-", "fused"}});
   EXPECT_TRUE(find_tuning(path, some_key));
 }
 

@@ -46,8 +46,7 @@ def fill(path, text, values):
 
     filled = re.sub("@([a-z_]+)@", value, text)  # other uses of @ are no placeholders: an address, "${cases[@]}"
     if missing := ", ".join(f"'@{name}@'" for name in needed if name not in used):
-        raise Failure(DATA, f"{path}: has no {missing} (what stands there decides what a task runs); add it as in "
-                            "inputs/study.sbatch")
+        raise Failure(DATA, f"{path}: has no {missing} (what stands there decides what a task runs); add it as in inputs/study.sbatch")
     return filled
 
 
@@ -72,8 +71,7 @@ class Submission:
         due, before = state.due_cases(deck, options.retry, "submits")
         submitted = {number: task for number in due if (task := read_submission(cases[number]).get("task"))}
         # This user's tasks that wait or run, such as "123_4".
-        queued = set(ask("squeue", f"--user={os.getuid()}", "--array", "--noheader",
-                         "--format=%F_%K").split()) if submitted else set()
+        queued = set(ask("squeue", f"--user={os.getuid()}", "--array", "--noheader", "--format=%F_%K").split()) if submitted else set()
         left = [number for number in due if submitted.get(number) not in queued]
         self.due, self.queued = len(left), len(due) - len(left)
         self.summary = before + (f", {self.queued} in the queue" if self.queued else "") + f", {self.due} to submit\n"
@@ -123,8 +121,7 @@ class Submission:
                 state.write_json(case.folder / "slurm.json", {
                     "schema": "isotherm-slurm", "schema_version": 1, "task": f"{job}_{task}",
                     "submitted": state.utc_now(), "ranks": case.ranks, "deck": case.deck})
-            say(f"job {job}: {counted(len(script.tasks), 'case')} on {counted(script.ranks, 'rank')}, by "
-                f"{in_quotes(script.file)}\n")
+            say(f"job {job}: {counted(len(script.tasks), 'case')} on {counted(script.ranks, 'rank')}, by {in_quotes(script.file)}\n")
             jobs += f":{job}"
         last = self.submit_one(self.collecting, f"--dependency={jobs}")
         say(f"job {last}: collects what they have come to, when all have ended, in {in_quotes(self.deck.directory / 'study.csv')}\n")

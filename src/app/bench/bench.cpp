@@ -132,10 +132,13 @@ void validate_memory(const Bench& bench, const Subject& subject, const std::vect
 }
 
 // Before hours of work: can the file be created? An existing file is kept until it is replaced at the end.
-void check_writable(const std::string& path) {
-  if (path.empty()) return;
-  const std::string part = path + ".part";
+void check_writable(const std::string& path, const std::string& deck) {
   std::error_code ignored;
+  if (std::filesystem::equivalent(path, deck, ignored))
+    throw error_of(ExitCode::command_line, "bench: --json {} is the deck; name another file",
+                   in_quotes(path));
+  if (path.empty() || std::filesystem::is_other(path, ignored)) return;
+  const std::string part = follow_links(path) + ".part";
   if (std::filesystem::is_directory(path, ignored))
     throw error_of(ExitCode::cannot_create, "{}: is a directory; name a file in it", path);
   if (std::filesystem::exists(part, ignored) && !std::filesystem::is_directory(part, ignored) &&
@@ -199,7 +202,7 @@ int bench(const CommandLine& command, const Communicator& world) {
                   "bench: --precision mixed is for bench solve; use fp32, fp64 or both");
     validate_names(options, subject.names(device->backend()), device->backend());
     if (subject.validate) subject.validate(bench, sizes);
-    if (world.is_root()) check_writable(options.json);
+    if (world.is_root()) check_writable(options.json, options.deck);
   });
   if (!bench.on_host()) validate_memory(bench, subject, sizes, *device, &BenchMemory::device);
   validate_memory(bench, subject, sizes, *host, &BenchMemory::host);
@@ -218,7 +221,7 @@ int bench(const CommandLine& command, const Communicator& world) {
   on_root(world, [&] {
     print_now(skipped_line(record.entries));
     for (const std::string& warning : warnings) print_now("warning: " + warning + "\n");
-    if (!options.json.empty()) write_file_atomically(options.json, to_json(record));
+    if (!options.json.empty()) write_named_file(options.json, to_json(record));
   });
   return static_cast<int>(all_right(record) ? ExitCode::done : ExitCode::internal);
 }
