@@ -50,8 +50,8 @@ std::optional<TuningChoice> find_tuning(const std::string& path, const TuningKey
 std::optional<TuningChoice> recall_tuning(const Config& config, const TuningKey& key,
                                           const Communicator& world);
 
-// Adds or replaces the entry; the file is replaced as a whole or not at all. Runs that write at the same time
-// wait for each other by a lock of `<path>.lock`. Throws Error(cannot_create) or Error(io).
+// Adds or replaces the entry; the file, behind links, is replaced as a whole or not at all. Runs that write
+// at the same time wait for a lock of its name with `.lock`. Throws Error(cannot_create) or Error(io).
 void keep_tuning(const std::string& named, const TuningKey& key, const TuningChoice& choice);
 
 }  // namespace isotherm
