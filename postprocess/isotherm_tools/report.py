@@ -48,8 +48,7 @@ MOST_TOLD = 8  # failures in the box at the top; the table of states has all
 def study_page(study, record, benches):
     devices = Counter(rank["device"] for case in study.cases if case.run for rank in case.run["ranks"])
     sections = [
-        summary(study),
-        Section("scaling", "Scaling", [part for each in study.scaling for part in series_parts(study, each)]),
+        summary(study), Section("scaling", "Scaling", [part for each in study.scaling for part in series_parts(study, each)]),
         results(study), against(study), states(study),
         *(bench_section(number, bench, devices) for number, bench in enumerate(benches, 1)),
         what_was_studied(study, record, devices),
@@ -198,8 +197,7 @@ def run_page(run, record, benches):
     sections = [
         answer(record, if_there(lambda: run.history)), body_section(run), field(run), convergence(run), performance(record),
         Section("time", "Where the time went", [pictures(chart, table(("phase", "least", "mean", "most"), rows))]),
-        *(bench_section(number, bench, devices) for number, bench in enumerate(benches, 1)),
-        what_was_run(run, problem),
+        *(bench_section(number, bench, devices) for number, bench in enumerate(benches, 1)), what_was_run(run, problem),
     ]
     made_by = record["provenance"]
     where = f"{counted(len(record['ranks']), 'rank')} on {counted(len(made_by['hosts']), 'host')}"
@@ -323,8 +321,7 @@ def convergence(run):
          + shown(residual["last_sweep"], " at sweep {}".format, "")),
         ("tolerance", residual["tolerance"] and f"{residual['tolerance']:g} ({residual['criterion']})"),
         ("convergence", str(residual["convergence"]).replace("_", " ")),
-        ("sweeps beyond it", residual["extra_sweeps"] or None),
-        *verification(run.record["verification"]),
+        ("sweeps beyond it", residual["extra_sweeps"] or None), *verification(run.record["verification"]),
     ])])
 
 

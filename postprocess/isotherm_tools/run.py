@@ -156,8 +156,7 @@ class Table(dict):
 
     def due(self, name):
         """Sweeps, times and values of the lines that have a value in this column."""
-        columns = [self[column] for column in ("sweep", "time_s", name)]
-        return tuple(column[self._given[name]] for column in columns)
+        return tuple(self[column][self._given[name]] for column in ("sweep", "time_s", name))
 
 
 @contextmanager
