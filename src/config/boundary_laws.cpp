@@ -135,7 +135,9 @@ bool has_varying_coefficients(const Config& config) {
 static bool has_patch(const BoundaryConfig& boundary) {
   return boundary.where.is_given() || std::ranges::any_of(boundary.laws, has_patch);
 }
-bool coefficients_jump(const Config& config) {
+bool patches_cut_coarse_cells(const Config& config) {
+  const MethodName method = config.problem.method;
+  if (method != MethodName::multigrid && method != MethodName::implicit) return false;
   return std::ranges::any_of(all_faces, [&](Face f) {
     return has_patch(boundary_of(config, f)) && has_varying_coefficient(config, f);
   });

@@ -96,8 +96,9 @@ FaceLaw face_law(const Config& config, Face face);
 
 // Does `a` of cells of one material differ from cell to cell, or change in time, on any face or on this one?
 bool has_varying_coefficients(const Config& config);
-bool coefficients_jump(const Config& config);  // at the ends of patches
 bool has_varying_coefficient(const Config& config, Face face);
+// Does `a` jump within cells of coarse grids? Those of one material cannot represent that.
+bool patches_cut_coarse_cells(const Config& config);
 // Is the law of the face a heat flux that does not depend on the temperature?
 bool is_of_flux(const Config& config, Face face);
 bool coefficients_use_time(const Config& config);

@@ -211,10 +211,7 @@ bool has_void_law(const Config& config) {
 
 bool has_several_materials(const Config& config) {
   if (config.grid.is_graded()) return true;
-  // Coarse grids of one material cannot represent a patch that ends within their cells.
-  const MethodName method = config.problem.method;
-  if ((method == MethodName::multigrid || method == MethodName::implicit) && coefficients_jump(config))
-    return true;
+  if (patches_cut_coarse_cells(config)) return true;
   if (config.materials.empty()) return false;
   const std::vector<std::size_t> used = used_materials(config);
   const Vector3 k = material_of_number(config, used[0]).conductivity.value_or(Vector3{});

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "config/boundary_laws.hpp"
 #include "config/grid_axes.hpp"
 #include "config/materials.hpp"
 #include "config/parts.hpp"
@@ -174,8 +175,10 @@ void check_regions(const Config& config, Problems& problems) {
 }
 
 void check_limits(const Config& config, const RegistryNames& registry, Problems& problems) {
-  const char* const several = config.grid.is_graded()
-                                  ? "a grid whose spacing has zones"
+  const char* const several = config.grid.is_graded() ? "a grid whose spacing has zones"
+                              : patches_cut_coarse_cells(config)
+                                  ? "a body with patches on boundaries whose coefficients vary, by "
+                                    "multigrid or implicit,"
                                   : "a body of several materials, or of one that differs by axis";
   check_error_is_known(config, several, problems);
   const MethodName method = config.problem.method;
@@ -185,7 +188,8 @@ void check_limits(const Config& config, const RegistryNames& registry, Problems&
                  "{} does not keep the mean temperature of {}, which no boundary fixes; use multigrid",
                  word(method), several);
   const ExactSolution solution = config.verify.solution;
-  if (solution != ExactSolution::none && solution != ExactSolution::formula)
+  if (solution != ExactSolution::none && solution != ExactSolution::formula &&
+      problems.sound({"verify.solution"}))
     problems.add("verify.solution", "{} is not a solution for {}; use formula", word(solution), several);
   check_kernel_can(config, registry, &RegistryNames::Kernel::sweeps_materials,
                    fmt::format("sweep {} in this version", several), problems);

@@ -95,12 +95,13 @@ SweepChoice<T> fitting(SweepChoice<T> sweep, const Config& config, const Decompo
 // the shortest interval between events and by the subdomain. `most`: limit by memory. Arithmetic only.
 int widest_halo(const Config& config, const Decomposition& decomposition, int most = 8);
 
-// Is there a kernel for `auto` on the current device whose launches can fuse sweeps?
+// Is there a kernel for `auto` on the current device whose launches can fuse sweeps, of `several` materials?
 template <class T>
-bool has_temporal_kernel(Backend backend) {
+bool has_temporal_kernel(Backend backend, bool several) {
   return std::ranges::any_of(stencil_kernels<T>(), [&](const StencilKernel<T>& kernel) {
     return kernel.backend == backend && kernel.available() && kernel.is_candidate &&
-           kernel.max_time_block > 1 && kernel.why_unsupported(0).empty();
+           kernel.max_time_block > 1 && (kernel.sweeps_materials || !several) &&
+           kernel.why_unsupported(0).empty();
   });
 }
 

@@ -148,12 +148,12 @@ template <class T>
 std::string Solver<T>::why_single(const std::string& otherwise) const {
   if (time_block() > 1) return "";
   const Config& config = level_.config();
-  const bool can = plan().sweep.is_temporal() ||
-                   (config.solver.kernel == "auto" && has_temporal_kernel<T>(level_.device().backend()));
+  const bool several = has_several_materials(config);
+  const bool can = plan().sweep.is_temporal() || (config.solver.kernel == "auto" &&
+                                                  has_temporal_kernel<T>(level_.device().backend(), several));
   if (!can) return "";
-  if (has_several_materials(config))
-    return config.grid.is_graded() ? "cells are of several sizes" : "the body has several materials";
-  if (has_varying_coefficients(config)) return "coefficients of boundaries vary";
+  if (several ? coefficients_use_time(config) : has_varying_coefficients(config))
+    return "coefficients of boundaries vary";
   if (sources_fill_a_field(config)) return "sources vary in time";
   if (config.parallel.overlap == Overlap::in_kernel && level_.communicator().size() > 1)
     return "sweeps store their faces";

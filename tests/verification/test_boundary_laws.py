@@ -217,6 +217,16 @@ def test_errors_name_the_entry(tmp_path, laws, expected):
     assert kernel or f"boundaries.z_max{expected}" in isotherm("check", "deck.yaml", cwd=tmp_path, code=65).stderr
 
 
+@pytest.mark.parametrize("problem", [STEADY["multigrid"], LONG["implicit"]], ids=["multigrid", "implicit"])
+def test_a_patch_is_the_reason_where_grids_are_coarse(tmp_path, problem):
+    """Its body of one material takes the kernels of several."""
+    body = deck({"z_max": {**CONVECTION, "where": PATCH}, "z_min": CONVECTION}, problem)
+    said = run(tmp_path, body, "solver.kernel=vectorised", "verify.solution=decaying_mode", code={65})
+    assert said.count("verify.solution") == 1 and "'vectorised' does not sweep a body with patches" in said, said
+    assert "several materials" not in said and "temporal_openmp" in said, said
+    assert run(tmp_path, body, "solver.time_block=1")["method"]["why_single"] == "solver.time_block is 1"
+
+
 def test_a_flux_in_cells_that_are_held_is_warned_of(tmp_path):
     flux = {**LIST[0], "where": PATCH}
     for x, warned in (0.004, True), (0.005, False):
