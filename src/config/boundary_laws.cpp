@@ -109,16 +109,25 @@ FaceLaw face_law(const Config& config, Face f) {
       if (law.share.is_constant() || value.is_zero()) return value;
       return if_then(law.share, law.share * value, 0.0);
     };
-    if (law.kind == BoundaryKind::temperature) {
-      sum.held = sum.held.value_or(0.0) + law.share;
-      // On coarse grids two laws may hold a cell: the later wins. Nested choices would deepen by each patch.
-      sum.temperature = sum.temperature * (1.0 - law.share) + within(at_least(law.value, lowest));
-    } else if (law.kind == BoundaryKind::flux) {
-      sum.heat = sum.heat + within(law.value);
-    } else if (law.kind == BoundaryKind::convection) {
-      const Expression H = at_least(law.coefficient, 0);
-      sum.coefficient = sum.coefficient + within(H);
-      sum.heat = sum.heat + within(H * at_least(law.value, lowest));
+    switch (law.kind) {
+      case BoundaryKind::temperature:
+        sum.held = sum.held.value_or(0.0) + law.share;
+        // On coarse grids two laws may hold a cell: the later wins. Nested choices would deepen by each
+        // patch.
+        sum.temperature = sum.temperature * (1.0 - law.share) + within(at_least(law.value, lowest));
+        break;
+      case BoundaryKind::flux:
+        sum.heat = sum.heat + within(law.value);
+        break;
+      case BoundaryKind::convection: {
+        const Expression H = at_least(law.coefficient, 0);
+        sum.coefficient = sum.coefficient + within(H);
+        sum.heat = sum.heat + within(H * at_least(law.value, lowest));
+        break;
+      }
+      case BoundaryKind::insulated:
+      case BoundaryKind::periodic:
+        break;
     }
   }
   return sum;

@@ -188,15 +188,27 @@ class RegionValues::Region {
     return values;
   }
   double value_at(const Row& row, Int3 cell) const {
-    if (entry_->shape == Shape::dataset) {
-      const Int3 at = cell - row.subdomain.lo, extent = row.subdomain.extent();
-      return (*row.datasets)[number_][at.x + extent.x * (at.y + extent.y * at.z)];
-    }
     const Vector3 at = axes_.centre(cell), from = entry_->centre;
-    if (entry_->shape == Shape::exact)
-      return is_source_ ? exact_->source(at[0], at[1], at[2]) : (*exact_)(at[0], at[1], at[2], 0);
-    const double distance = square(at[0] - from[0]) + square(at[1] - from[1]) + square(at[2] - from[2]);
-    return value_ * std::exp(-distance / (2 * square(entry_->width)));  // gaussian
+    switch (entry_->shape) {
+      case Shape::dataset: {
+        const Int3 place = cell - row.subdomain.lo, extent = row.subdomain.extent();
+        return (*row.datasets)[number_][place.x + extent.x * (place.y + extent.y * place.z)];
+      }
+      case Shape::exact:
+        return is_source_ ? exact_->source(at[0], at[1], at[2]) : (*exact_)(at[0], at[1], at[2], 0);
+      case Shape::gaussian: {
+        const double distance = square(at[0] - from[0]) + square(at[1] - from[1]) + square(at[2] - from[2]);
+        return value_ * std::exp(-distance / (2 * square(entry_->width)));
+      }
+      case Shape::constant:
+      case Shape::box:
+      case Shape::sphere:
+      case Shape::cylinder:
+      case Shape::formula:
+      case Shape::double_ellipsoid:
+        break;  // see apply_to()
+    }
+    return value_;
   }
 
   const RegionValue* entry_;
