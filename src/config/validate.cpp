@@ -48,9 +48,11 @@ void check_method(Config& config, Problems& problems) {
   if (problems.given("problem.max_cycles") && method == MethodName::jacobi)
     problems.add("problem.max_cycles", "method jacobi has no cycles; write max_sweeps");
   if (!problems.sound({"problem"}) || fits()) return;
+  const std::span all(words_of<MethodName>);
+  const auto steady = static_cast<std::size_t>(MethodName::euler);  // as many
   problems.add("problem.method", "{} is for {} problems; use one of {}", word(method),
                transient ? "steady" : "transient",
-               transient ? "euler, rkl, implicit" : "jacobi, chebyshev, multigrid");
+               fmt::join(transient ? all.subspan(steady) : all.first(steady), ", "));
 }
 
 void check_acceleration(Config& config, Problems& problems) {

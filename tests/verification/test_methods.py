@@ -228,7 +228,7 @@ def test_values_of_time_that_steps_follow_roughly_are_warned_of(tmp_path, settin
     (TRANSIENT, ["precision=mixed"], "precision: mixed is for the cycles of multigrid and implicit, and the method is rkl"),
     (TRANSIENT, ["problem.method=euler", "problem.tolerance=0.1"], "problem.tolerance: takes two results"),
     (TRANSIENT, ["problem.method=implicit", "problem.scheme=backward_euler", "problem.tolerance=0.1"], "of which backward_euler has one"),
-    (CUBE, ["problem.method=rkl"], "problem.method: rkl is for transient problems"),
+    (CUBE, ["problem.method=rkl"], "problem.method: rkl is for transient problems; use one of jacobi, chebyshev, multigrid"),
     (CUBE, ["problem.cycle=100"], "problem.cycle: "), (CUBE, ["problem.max_cycles=0"], "problem.max_cycles: "),
     *((CUBE, [f"problem.method={name}", "problem.cycle=64"], "problem.cycle: ") for name in ("jacobi", "multigrid"))])
 def test_refusals(tmp_path, deck, settings, message):
