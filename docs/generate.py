@@ -50,9 +50,9 @@ class Key:
         parts = value.split("; ")
         self.default = re.sub("^default ", "", parts[-1]) if value else ""
         self.value = "; ".join(parts[:-1])
-        absent = re.search(r" \[default (.*)\]$", meaning)  # of a section
+        absent = re.search(r" \[(default .*|required)\]$", meaning)  # of a section
         if absent:
-            self.meaning, self.default = meaning[:absent.start()], absent[1]
+            self.meaning, self.default = meaning[:absent.start()], absent[1].removeprefix("default ")
 
 
 def keys_of(text):

@@ -151,7 +151,7 @@ Keys describe_material(NamedMaterial& material) {
        {.range = kelvins, .partner = "conductivity", .needs = {"coefficient"}, .example = "293.15"}},
       {"coefficient", &material.coefficient,
        "Of a void, together with ambient: heat transfer coefficient of the faces between it and the body.",
-       {.range = {1e-12, 1e12, "W/(m^2 K)"}, .needs = {"ambient"}, .example = "10", .absent = "of a void it must be given"}},
+       {.range = {1e-12, 1e12, "W/(m^2 K)"}, .needs = {"ambient"}, .example = "10", .absent = "none, and a void requires it"}},
   };
 }
 
@@ -196,7 +196,7 @@ Keys describe_material_region(MaterialRegion& region) {
       {"material", &region.material, "Its entry of materials, or void: no part of the body, and insulated; of a "
        "dataset that of numbers that map does not have.",
        {.when = {"shape", {"box", "sphere", "cylinder", "dataset"}}, .example = "board",
-        .absent = "it must be given; of a dataset such numbers leave cells as they were"}},
+        .absent = "none: a dataset leaves such cells as they were, other shapes require it"}},
       {"layers", list_of("layers, {material: board, thickness: 1.6e-3}", region.layers, describe_layer),
        "Layers from the lower face of the box upwards.",
        {.when = {"shape", {"layers"}}, .example = "[{material: board, thickness: 1.6e-3}]", .absent = "none"}},
@@ -218,7 +218,7 @@ Keys describe_material_region(MaterialRegion& region) {
       {"dataset", &place.dataset, "Its dataset of whole numbers, of shape (nz, ny, nx).",
        {.is_required = true, .when = {"shape", {"dataset"}}, .example = "/ids"}},
       {"map", map, "Materials, or void, by these numbers.",
-       {.when = {"shape", {"dataset"}}, .example = "{1: silicon, 2: board}", .absent = "it must be given"}},
+       {.is_required = true, .when = {"shape", {"dataset"}}, .example = "{1: silicon, 2: board}"}},
   };
 }
 
@@ -316,7 +316,7 @@ Keys describe_region(RegionValue& region_value, bool is_source) {
        {.range = extents, .is_required = true, .when = {"shape", {"gaussian"}}, .example = "0.05"}},
       {"formula", &region_value.formula, is_source ? "A formula of x, y, z and t." : "A formula of x, y and z.",
        {.range = values, .is_required = true, .when = {"shape", {"formula"}},
-       .example = "\"300 + 50*sin(pi*x)\"", .variables = is_source ? "xyzt" : "xyz"}},
+       .example = is_source ? "\"1e6*exp(-t)\"" : "\"300 + 50*sin(pi*x)\"", .variables = is_source ? "xyzt" : "xyz"}},
       {"file", &region_value.file,
        "An HDF5 file, or the directory of a run, whose last snapshot it is; a relative path starts at the "
        "deck's folder.",
@@ -342,7 +342,7 @@ Keys describe_source(RegionValue& region_value) {
   length("half_width", &region_value.half_width, "How far it reaches to either side.");
   length("depth", &region_value.depth, "How far it reaches into the body.");
   keys.push_back({"front_share", &region_value.front_share, "Share of its heat that is ahead of its centre.",
-      {.range = {0, 1}, .when = only, .absent = "front/(front + rear), whose density has no jump"}});
+      {.range = {0, 1}, .when = only, .example = "0.4", .absent = "front/(front + rear), whose density has no jump"}});
   keys.push_back({"travel", choice(region_value.travel), "The direction of its front.", {.when = only}});
   keys.push_back({"into", choice(region_value.into), "The direction of its depth.", {.when = only}});
   return keys;
@@ -401,8 +401,8 @@ Keys describe(ProblemConfig& problem) {
        "The mean over the box, where no boundary fixes the temperature.",
        {.range = kelvins, .when = steady, .example = "300", .absent = "the boundaries fix it"}},
       {"check_interval", &problem.check_interval,
-       "Sweeps, or cycles or long steps where a method has them (then 1 by default), between two residuals (and "
-       "checks for NaN).", {.range = {1, 1e9}}},
+       "Sweeps, or cycles or long steps where a method has them, between two residuals (and checks for NaN).",
+       {.range = {1, 1e9}, .absent = "1 of cycles and long steps, 100 of others"}},
       {"check", choice(problem.check),
        "Wait for each residual, or continue and read it when the next is due; the run then ends one interval later.",
        {.former_words = {{"lagged", "asynchronous"}}}},

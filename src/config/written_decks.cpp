@@ -308,7 +308,8 @@ class Commented {
 
   // Writes one entry with all keys; the whole list is commented out if the example has none.
   void list(const Key& key, const MapList& list, const MapList& defaults, const std::string& indent) {
-    text_ += fmt::format("{}# {} [default {}]\n", indent, key.doc, key.absent);
+    text_ += fmt::format("{}# {} [{}{}]\n", indent, key.doc, key.is_required ? "required" : "default ",
+                         key.absent);
     const bool used = list.size() > 0;
     const std::string behind = used ? "" : "#";
     const Keys keys = used ? list.entry(0) : list.append(), default_keys = defaults.append();
@@ -317,11 +318,13 @@ class Commented {
     entries(keys, default_keys, indent + "    ", behind, !list.name);
   }
 
-  // `behind`: "#" for a list or section that the example leaves out as a whole.
+  // `behind`: "#" for a list or section that the example leaves out as a whole. A default that depends on
+  // other keys stays a default.
   void line(const Key& key, const Keys& keys, const Key& defaults, const std::string& indent,
             const std::string& behind) {
     const auto value = value_yaml(key);
-    const bool shown = value && applies(key, keys) && behind.empty();
+    const bool depends = key.absent_word.empty() && !key.absent.empty() && value == value_yaml(defaults);
+    const bool shown = value && applies(key, keys) && behind.empty() && !depends;
     const std::string margin(indent.size() - (indent.find('-') == indent.npos ? 0 : 2), ' ');
     text_ += fmt::format("{0}# {1}\n{0}#   {2}\n", margin, key.doc, tag_text(key, defaults));
     text_ += fmt::format("{}{}{}: {}\n", shown ? "" : "#", indent, key.name,

@@ -4,6 +4,7 @@ and memory used."""
 import pytest
 
 from program import BASE_DECK, expect_rejected, measured, OTHER_USER, ran, write_deck
+from runs import history
 
 EMPTY = "1:1: the deck is empty; write at least a grid (isotherm init prints a commented deck)"
 DEEP = "nested deeper than 16 levels; no deck needs that"
@@ -158,6 +159,14 @@ def test_the_short_deck_is_the_commented_one_without_its_defaults(tmp_path):
         resolved.append(result.stdout[:result.stdout.index("\n# what a run of it is\n")])
     assert resolved[0] == resolved[1]
     assert ran("run", "deck.yaml", "grid.cells=8", cwd=tmp_path).stderr == ""
+
+
+def test_the_commented_deck_leaves_defaults_to_the_program(tmp_path):
+    """Those that depend on other keys, as check_interval on the method; and every key has a value or an example."""
+    text = ran("init").stdout
+    assert [line for line in text.splitlines() if line.endswith(": ") or "default it must" in line] == []
+    ran("run", write_deck(tmp_path, text), "grid.cells=8", "problem.method=implicit", "output.directory=out", cwd=tmp_path)
+    assert len(history(tmp_path / "out")) >= 32  # one for each step
 
 
 # A grid of 8 x 9 x 10 cells in a cube of 1 m: centres at (i + 1/2)/8, (j + 1/2)/9, (k + 1/2)/10.
