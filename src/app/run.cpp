@@ -212,7 +212,7 @@ std::string why_no_heat(const Config& config, bool swept) {
     return std::string("the deck does not give material.conductivity") +
            (config.problem.kind == ProblemKind::transient ? ", density and heat_capacity" : "");
   if (!swept) return "no step was made";
-  return "the run was stopped behind a launch of several steps";
+  return "the last launch took several steps, so the field before the last step is not known";
 }
 
 EndState::Extreme placed(const Config& config, const NumberedTemperature& extreme) {
