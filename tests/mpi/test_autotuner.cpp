@@ -143,7 +143,7 @@ TEST_P(AutotunerOn, MakesStepsOfTheRun) {
       }
     }
     const bool temporal = std::ranges::any_of(candidates, [](const auto& c) { return c.time_block > 1; });
-    EXPECT_EQ(temporal, has_temporal_kernel<double>(GetParam()));
+    EXPECT_EQ(temporal, has_temporal_kernel<double>(GetParam(), false));
   }
 }
 
@@ -205,7 +205,7 @@ TEST_P(AutotunerOn, NoRowIsAskedForABlockThatItHasNoRoomFor) {
                 fmt::format("it has room for {} cells along an axis, and a subdomain has {}",
                             kernel.longest_axis, kernel.longest_axis + 1));
   }
-  EXPECT_EQ(any, GetParam() == Backend::cuda && has_temporal_kernel<double>(GetParam()));
+  EXPECT_EQ(any, GetParam() == Backend::cuda && has_temporal_kernel<double>(GetParam(), false));
 }
 
 ISOTHERM_ON_EACH_BACKEND(AutotunerOn);
