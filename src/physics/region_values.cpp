@@ -196,19 +196,17 @@ class RegionValues::Region {
       }
       case Shape::exact:
         return is_source_ ? exact_->source(at[0], at[1], at[2]) : (*exact_)(at[0], at[1], at[2], 0);
-      case Shape::gaussian: {
-        const double distance = square(at[0] - from[0]) + square(at[1] - from[1]) + square(at[2] - from[2]);
-        return value_ * std::exp(-distance / (2 * square(entry_->width)));
-      }
-      case Shape::constant:
+      case Shape::constant:  // this and the next five: see apply_to()
       case Shape::box:
       case Shape::sphere:
       case Shape::cylinder:
       case Shape::formula:
       case Shape::double_ellipsoid:
-        break;  // see apply_to()
+      case Shape::gaussian:
+        break;
     }
-    return value_;
+    const double distance = square(at[0] - from[0]) + square(at[1] - from[1]) + square(at[2] - from[2]);
+    return value_ * std::exp(-distance / (2 * square(entry_->width)));
   }
 
   const RegionValue* entry_;
