@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -109,9 +110,11 @@ void live();
   const std::ptrdiff_t place = &thread - threads.data();
   if (place == fibers) {
     static char* const stacks = static_cast<char*>(std::aligned_alloc(64, most_threads * stack_bytes));
+    char* const stack = stacks + static_cast<std::size_t>(fibers++) * stack_bytes;
+    std::memset(stack, 0xff, stack_bytes);  // NaN for a thread that reads what it has not written
     ucontext_t start;
     getcontext(&start);
-    start.uc_stack.ss_sp = stacks + static_cast<std::size_t>(fibers++) * stack_bytes;
+    start.uc_stack.ss_sp = stack;
     start.uc_stack.ss_size = stack_bytes;
     start.uc_link = nullptr;
     makecontext(&start, live, 0);

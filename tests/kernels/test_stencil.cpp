@@ -8,7 +8,7 @@ namespace {
 
 // The whole block, an odd box, and slabs at the faces. One ghost layer: also the interior and an empty box;
 // the slabs are of cells. More: also regions that extend into ghosts on all sides, on the lower and on the
-// upper ones; the slabs are of ghosts. `few`: fewer slabs.
+// upper ones, and on one; the slabs are of ghosts. `few`: fewer slabs.
 std::vector<Box> regions_of(Int3 n, int ghosts, bool few) {
   const Box whole{{0, 0, 0}, n}, wide = whole.grown(ghosts - 1);
   // The other regions are tested on smaller grids.
@@ -17,7 +17,7 @@ std::vector<Box> regions_of(Int3 n, int ghosts, bool few) {
   if (ghosts == 1) {
     regions.insert(regions.end(), {whole.grown(-1), Box{}});
   } else {
-    regions.insert(regions.end(), {wide, Box{{-1, -1, -1}, n}, Box{{0, 0, 0}, wide.hi}});
+    regions.insert(regions.end(), {wide, Box{{-1, -1, -1}, n}, Box{{0, 0, 0}, wide.hi}, Box{{0, -1, 0}, n}});
   }
   const Index inside = ghosts == 1 ? 1 : 0;
   for (int axis = 0; axis < 3; ++axis) {
