@@ -5,6 +5,7 @@
    action  an errno: every call fails | EINTR, EAGAIN: every second call fails
            stall: no call returns, and the file ISOTHERM_SHIM_STALLED is created
            short: a write stores half of its data | lose: nothing is written, but the call reports success
+           lose_one: of the first-th call alone
            slow: every call takes 0.2 s */
 #include "shim.h"
 #include <sys/uio.h>
@@ -32,6 +33,7 @@ static enum Spoiled spoiled(const char* kind, const char* path) {
   if (strcmp(kind, wanted) != 0 || !strstr(path, part) || ++seen < first) return NO;
   if (strcmp(action, "short") == 0) return SHORT;
   if (strcmp(action, "lose") == 0) return LOST;
+  if (strcmp(action, "lose_one") == 0) return seen == first ? LOST : NO;
   if (strcmp(action, "stall") == 0) return stall();
   if (strcmp(action, "slow") == 0) return usleep(200000), NO;
   const int eintr = strcmp(action, "EINTR") == 0, eagain = strcmp(action, "EAGAIN") == 0;

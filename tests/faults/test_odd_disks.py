@@ -108,6 +108,16 @@ def test_what_is_lost_without_an_error_is_found_by_reading_back(io_shim, tmp_pat
     assert lost not in snapshots(tmp_path / "out")
 
 
+def test_a_write_of_cells_that_is_lost_is_found_by_their_fingerprint(io_shim, tmp_path):
+    """Which of the first writes are those of cells is up to HDF5."""
+    for call in range(1, 9):
+        folder = tmp_path / str(call)
+        folder.mkdir()
+        if "does not hold what was written" in run_with(io_shim, folder, f"write:{call}:lose_one", code={0, 74}).stderr:
+            return
+    pytest.fail("no lost write was found")
+
+
 def test_ompio_is_a_warning_before_the_first_file(io_shim, tmp_path):
     done = run_with(io_shim, tmp_path, f"reserve:1:{errno.ENOSPC}", ranks=2, code=74, OMPI_MCA_io="ompio")
     if "Open MPI" not in done.stdout:

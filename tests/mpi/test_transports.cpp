@@ -221,6 +221,26 @@ TEST_P(HaloLinks, WhereNoneWorksOrOneThatIsNamedDoesNotIsAnErrorOfAllRanks) {
 }
 ISOTHERM_ON_EACH_BACKEND(HaloLinks);
 
+// The state that wires share: the transport's users learn of it through the transport alone.
+TEST(PackedTransport, AbandonsItsWireAndKnowsWhyAllAreBroken) {
+  struct Fragile final : Wire {
+    explicit Fragile(bool& shared) : broken(shared) {}
+    void send(Stream) override {}
+    void receive(Stream) override {}
+    void abandon() noexcept override { broken = true; }
+    bool& broken;
+  };
+  const auto device = make_host_device();
+  bool broken = false;
+  const TransportMaker<double> maker =
+      packed_transports<double>(*device, {[&](auto) { return std::make_unique<Fragile>(broken); },
+                                          [&] { return std::string(broken ? "given up" : ""); }});
+  const auto transport = maker.connect({}, {});
+  EXPECT_EQ(maker.why_broken(), "");
+  transport->abandon();
+  EXPECT_EQ(maker.why_broken(), "given up");
+}
+
 // A rank that fails or does not answer is detected in time, by its peers too, with every transport of the
 // registry. test_halo_exchange.cpp tests the cells, test_one_answer.cpp compares with one rank.
 

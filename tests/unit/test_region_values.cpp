@@ -167,10 +167,10 @@ TEST(RegionValue, ANonFiniteFormulaIsNamedWithEntryCellAndPlace) {
   const std::string text = "1/(z < 4.1 || y < 2.2 || x < 1.3)";  // false is 0
   const std::vector<RegionValue> entries{shape(Shape::constant, 300), formula(text)};
   on_threads({1, 2, 5}, [&] {
-    expect_start(
-        deck_error([&] { applied(config, entries); }),
-        "argument 3: initial.1.formula: " + text +
-            " is not finite at cell (3, 2, 11) (it is inf at x = 1.35 m, y = 2.25 m, z = 4.15 m, t = 0 s); ");
+    expect_start(deck_error([&] { applied(config, entries); }),
+                 "argument 3: initial.1.formula: " + text +
+                     " is not finite at cell (3, 2, 11) (it is inf at x = 1.35 m, y = 2.25 m, z = 4.15 m, t "
+                     "= 0 s); give a value ");
   });
   expect_says(deck_error([&] { applied(config, {formula("sqrt(-x)")}); }), "(0, 0, 0) (it is");
 }

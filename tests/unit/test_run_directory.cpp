@@ -220,6 +220,17 @@ TEST(Checkpoints, TheNewestStay) {
   EXPECT_EQ(superfluous({10, 20, 30, 90, 100}, 30, 2), (Sweeps{100, 90, 10}));
 }
 
+TEST(Checkpoints, LaterFilesAreSetAsideNotRemoved) {
+  const test::TemporaryFolder folder;
+  for (const char* name : {"plate_00000020.hdf", "plate_00000100.checkpoint.hdf", "plate_00000100.hdf"})
+    test::write_file(folder / name, name);
+  back_up_later(folder.path(), "plate", 30);
+  EXPECT_EQ(folder.names(),
+            (std::vector<std::string>{"plate_00000020.hdf", "plate_00000100.checkpoint.hdf.aside",
+                                      "plate_00000100.hdf.aside"}));
+  EXPECT_EQ(test::read_file(folder / "plate_00000100.hdf.aside"), "plate_00000100.hdf");
+}
+
 // How files are written: space, names, the writer thread, slabs and chunks, the files for ParaView.
 
 // Blocks of sparse files, which a truncation creates, are allocated too.
