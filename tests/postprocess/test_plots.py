@@ -81,10 +81,12 @@ def test_spread_keeps_first_and_last():
 @pytest.mark.parametrize("axis, names, edges, place", [
     (0, "yz", [-200, -186, 0, 20], "x = 102.5 mm"), (1, "xz", [100, 112, 0, 20], "y = -195 mm"),
     (2, "xy", [100, 112, -200, -186], "z = 10 mm")])
-def test_axes_are_physical(run, axis, names, edges, place):
+def test_axes_are_physical(run, monkeypatch, axis, names, edges, place):
     """The outer edges of cells are half a cell beyond the outer centres; in a suitable unit, to scale. No axis is inverted."""
-    snapshot = Run(run).snapshots[0]
-    panel, colours = pictures.slice_figure("demo", [snapshot], axis, 2, [snapshot.plane(axis, 2)]).axes
+    snapshot, drawn = Run(run).snapshots[0], []
+    monkeypatch.setattr(pictures.figures, "draw", lambda path, figure, *what: drawn.append(figure(*what)) or path)
+    assert main(["slice", str(run), "--index", "0", "--axis", "xyz"[axis], "--position", str(snapshot.centres(axis)[2])]) == 0
+    panel, colours = drawn[0].axes
     assert [panel.get_xlabel(), panel.get_ylabel()] == [f"{name} [mm]" for name in names]
     assert colours.get_ylabel() == "temperature [K]"
     image, = panel.images

@@ -20,7 +20,9 @@ study:
   report: [name, solver.kernel, problem.dt, step_s, max_K, state]
 """
 SECTIONS, PICTURES = {"run": 7, "study": 5}, {"run": 10, "study": 2}  # minimum numbers of pictures
-SIZES = "[...document.images].map(i => [i.complete, i.naturalWidth, i.naturalHeight, i.clientWidth, i.clientHeight])"
+SIZES = """[...document.images].map(i => [
+  i.complete && i.checkVisibility({checkOpacity: true, checkVisibilityCSS: true}),
+  i.naturalWidth, i.naturalHeight, i.clientWidth, i.clientHeight])"""
 # The background colour of a figure, outside the drawing.
 CORNERS = """[...document.images].map(image => {
   const canvas = document.createElement('canvas');

@@ -291,6 +291,7 @@ def test_csv_and_json_hold_the_table(strong, tmp_path, capsys):
         assert int(line["ranks"]) == entry["ranks"] == row.ranks
         assert line["process_grid"] == "x".join(map(str, row.parts)) and entry["process_grid"] == list(row.parts)
         for source in ("measured", "predicted"):
+            assert (entry[source] is None) == (getattr(row, source) is None)
             for name in ("step_s", "efficiency"):
                 figure = getattr(getattr(row, source), name.removesuffix("_s"), None)
                 assert line[f"{source}_{name}"] == ("" if figure is None else repr(figure))
