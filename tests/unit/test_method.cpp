@@ -505,17 +505,12 @@ TEST(StepLimits, TakeTheLargestCoefficientOfAFace) {
   EXPECT_EQ(limit(Expression("10 + 1e4*x + 0*t", "xyzt")), limit(1e300));
 }
 
-Config insulated_plate() {  // copper up to x = 0.1 m, of 0.3 m
+TEST(StepLimits, CountATemperatureForTheClassesThatItHolds) {
   Config config = decks::several({8, 8, 1});
+  config.grid.lengths = Vector3{0.3, 0.2, 0.025};
   config.problem = {.steps = 1};
   config.regions = {{.shape = RegionShape::box, .material = "copper", .place = {.to = {0.1, 1, 1}}}};
-  for (BoundaryConfig& boundary : config.boundaries) boundary.kind = BoundaryKind::insulated;
-  return config;
-}
-
-TEST(StepLimits, CountATemperatureForTheClassesThatItHolds) {
-  Config config = insulated_plate();
-  (*config.grid.lengths)[2] /= 10;
+  config.boundaries = {};
   const double insulated = limits_of(config).monotone;
   const auto limit = [&](double from, double to) {
     config.boundaries[5] = {BoundaryKind::temperature, Expression(300.0), 0};
@@ -524,15 +519,6 @@ TEST(StepLimits, CountATemperatureForTheClassesThatItHolds) {
   };
   EXPECT_EQ(limit(0.2, 0.3), insulated);  // of the core, whose cells allow longer steps
   EXPECT_LT(limit(0, 0.05), 0.9 * insulated);
-}
-
-TEST(StepLimits, DoNotCountInsulatedFacesOfAThinPlate) {
-  Config config = insulated_plate();
-  const StepLimits thick = limits_of(config);
-  (*config.grid.lengths)[2] /= 100;
-  const StepLimits thin = limits_of(config);
-  EXPECT_EQ(thin.stable, thick.stable);
-  EXPECT_EQ(thin.monotone, thick.monotone);
 }
 
 }  // namespace
