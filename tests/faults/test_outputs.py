@@ -330,25 +330,6 @@ def test_a_deck_names_the_temperature_as_it_was_or_is(run, tmp_path, name):
             assert np.array_equal(old[place][:], cells(tmp_path / f"deck{index}_00000000.hdf"))
 
 
-@pytest.mark.parametrize("held, message", [
-    ({"T": np.zeros((17, 23, 31))},
-     "T: expected shape (nz, ny, nx) = (31, 23, 17), found (17, 23, 31) (the axes are reversed)"),
-    ({"VTKHDF/PointData/T": np.zeros((31, 23, 17))},
-     "/temperature: no such dataset (the file's root holds 'VTKHDF')"),
-    (None, " cannot be read (No such file or directory)")], ids=["reversed", "other name", "missing"])
-def test_a_dataset_that_does_not_fit_is_refused(tmp_path, held, message):
-    """Names of the temperature are nothing special in files of others. unit/test_dataset_reader.cpp tests all
-    reasons."""
-    if held:
-        with h5py.File(tmp_path / "data.h5", "w") as file:
-            file.update(held)
-    name = "T" if held and "T" in held else "/temperature"
-    deck = write_deck(tmp_path, with_dataset(tmp_path / "data.h5", name))
-    done = ran("run", deck, "output.directory=out", ranks=2, cwd=tmp_path, code=65 if held else 66)
-    assert f"data.h5:{message}" in done.stderr
-    assert not list(tmp_path.glob("out/*.hdf"))
-
-
 # Compressed files have the same cells as uncompressed ones, for every writer and reader.
 
 # Chunks of 35 x 64 x 64 cells, cut by the subdomains of two and four ranks; each part of the field is one chunk.

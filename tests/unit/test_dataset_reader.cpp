@@ -20,7 +20,6 @@ namespace {
 constexpr Int3 cells{5, 4, 3};
 constexpr hsize_t dims[] = {3, 4, 5};  // z, y, x
 
-// faults/test_outputs.py tests further rejections, such as another shape or a missing name.
 class ReadDataset : public testing::Test {
  protected:
   ReadDataset() : path_(folder_ / "data.h5") {
@@ -124,14 +123,18 @@ TEST_F(ReadDataset, NotHdf5AndTruncated) {
 TEST_F(ReadDataset, MissingDatasetNamesThoseThatAreThere) {
   add("T");
   add("old");
-  H5Gclose(H5Gcreate2(file_, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-  expect_rejected("/fields/T", "no such dataset (the file's root holds 'T', 'group', 'old')");
+  for (const char* group : {"group", "VTKHDF", "VTKHDF/PointData"})
+    H5Gclose(H5Gcreate2(file_, group, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  add("VTKHDF/PointData/T");  // a name of the temperature, but the file is not of this program
+  for (const char* name : {"/fields/T", "/temperature"})
+    expect_rejected(name, "no such dataset (the file's root holds 'T', 'VTKHDF', 'group', 'old')");
   expect_rejected("group", "not a dataset (a group or a named type); name a dataset of");
 }
 
 // 8 PiB in a file of two kilobytes: rejected by its shape, before anything is allocated.
 TEST_F(ReadDataset, Shapes) {
-  const hsize_t huge[] = {1 << 17, 1 << 17, 1 << 16}, seven[] = {1, 1, 1, 1, 3, 4, 5};
+  const hsize_t huge[] = {1 << 17, 1 << 17, 1 << 16}, seven[] = {1, 1, 1, 1, 3, 4, 5}, reversed[] = {5, 4, 3};
+  add("reversed", H5T_IEEE_F64LE, H5P_DEFAULT, true, 3, reversed);
   add("seven", H5T_IEEE_F64LE, H5P_DEFAULT, true, 7, seven);
   add("huge", H5T_IEEE_F64LE, chunked(), false, 3, huge);
   const double fill = 1;
@@ -140,6 +143,8 @@ TEST_F(ReadDataset, Shapes) {
   add("filled", H5T_IEEE_F64LE, creation, false, 3, huge);
   add("never", H5T_IEEE_F64LE, H5P_DEFAULT, false);  // unwritten cells are not 0 K
   expect_rejected("seven", "expected rank 3 (nz, ny, nx), found rank 7");
+  expect_rejected("reversed",
+                  "expected shape (nz, ny, nx) = (3, 4, 5), found (5, 4, 3) (the axes are reversed)");
   expect_rejected("filled", "expected shape (nz, ny, nx) = (3, 4, 5), found");
   for (const char* name : {"huge", "never"})
     expect_rejected(name, "never written (it has a shape but no data, and no fill value)");
