@@ -293,13 +293,3 @@ def test_files_of_other_cells_are_left_out_of_the_series_aloud(tmp_path):
         entries = json.loads((tmp_path / "out" / f"deck{series}.hdf.series").read_text())["files"]
         assert entries[0]["name"] == f"deck{series}_{first:08}.hdf"
         assert (tmp_path / "out" / f"deck{series}.xmf").read_text().count("<Time") == len(entries)
-
-
-def test_probes_with_other_points_begin_a_new_file(tmp_path):
-    run_parts(tmp_path, "output.directory=out", "problem.steps=14")
-    before = (tmp_path / "out" / "probes.csv").read_text()
-    run_parts(tmp_path, "output.directory=out", "output.probes={points: [[-0.9, 2.2, 1]], every_steps: 7}",
-        "--restart", "latest")
-    lines = (tmp_path / "out" / "probes.csv").read_text().splitlines()
-    assert [line.split(",")[0] for line in lines if not line.startswith("#")] == ["sweep", "21", "28", "35", "40"]
-    assert (tmp_path / "out" / "probes.csv.aside").read_text() == before
