@@ -233,24 +233,6 @@ def test_what_is_wrong_is_said(tmp_path, deck, words):
     assert all(each in said for each in words), said
 
 
-@pytest.mark.parametrize("zones", [[[10, 0.02]], [[2, 0.03], [4, 0.01], [2, 0.05]], [[2, 0.05], [10, 0.01]]],
-                         ids=["equal", "finer", "coarser"])
-def test_probes_read_the_surface_to_a_void(tmp_path, zones):
-    """Through 0.1 m of wall to a room: linear from face to face, including the surface itself."""
-    points = [[0, 0.05, 0.05], [0.0999999999, 0.05, 0.05], [0.1, 0.05, 0.05], [0.099, 0.05, 0.05], [0.0951, 0.02, 0.09]]
-    run(tmp_path, {
-        "grid": {"spacing": [zones, [[5, 0.02]], [[5, 0.02]]]},
-        "materials": {"wall": {"conductivity": 2}, "room": {"ambient": 295, "coefficient": 15}},
-        "material": {"default": "wall"},
-        "regions": [{"material": "room", "shape": "box", "from": [0.1, 0, 0], "to": [0.2, 0.1, 0.1]}],
-        "boundaries": {"x_min": {"kind": "convection", "coefficient": 8, "ambient": 273}},
-        "problem": {"kind": "steady", "tolerance": 1e-12},
-        "output": {"probes": {"points": points}},
-    })
-    flux = 22 / (1 / 8 + 0.1 / 2 + 1 / 15)
-    assert runs.probed(tmp_path / "out")[-1] == pytest.approx([273 + flux / 8 + flux * x / 2 for x, _, _ in points], abs=1e-7)
-
-
 @pytest.mark.parametrize("void", [[2, 0.02], [1, 0.05]], ids=["equal", "graded"])
 def test_probes_at_edges_and_corners_next_to_voids_read_what_they_read_at_boundaries(tmp_path, void):
     points = [[0.1, 0.1, 0.05], [0.1, 0.1, 0.1], [0.1, 0.05, 0.1], [0.0999, 0.0999, 0.095]]
@@ -395,18 +377,6 @@ def test_what_is_wrong_of_a_dataset_is_said(tmp_path, change, code, words):
     deck["regions"][0].update(change)
     said = run(tmp_path, deck, code={code})
     assert all(each in said for each in words), said
-
-
-def test_means_of_cells_of_several_sizes_leave_a_void_out(tmp_path):
-    deck = {"grid": {"cells": [2, 2, 4], "spacing": [H, H, [[1, H], [3, 2 * H]]]}, "materials": {"core": CORE},
-            "material": {"default": "core"}, "initial": [{"shape": "formula", "formula": "300 + 1000*z"}],
-            "regions": [{"material": "void", "shape": "box", "from": [0, 0, 0], "to": [H, H, H]}],
-            "problem": {"steps": 1}, "output": {"coarse": {"factor": [2, 2, 2]}}}
-    run(tmp_path, deck)
-    cells = field(tmp_path / "out")[:2].reshape(2, 4)
-    sizes = np.array([[1.0], [2.0]]) * ~np.isnan(cells)
-    assert sizes.sum() == 3 + 4 * 2
-    assert field(tmp_path / "out", "deck_coarse")[0, 0, 0] == pytest.approx(np.nansum(sizes * cells) / sizes.sum(), rel=1e-14)
 
 
 def test_cells_that_exchange_no_heat_have_a_step(tmp_path):
