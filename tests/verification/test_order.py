@@ -170,11 +170,13 @@ def test_walls_that_change_in_time_are_of_first_order_in_dt(tmp_path):
 
 def test_the_deck_of_the_order_passes_and_its_record_is_of_its_last_grid(tmp_path):
     """Except the work and its phases, which cover all grids; the levels say how much each grid contributes."""
-    record = run(tmp_path, "verify_order.yaml")
-    assert record["verification"]["verdict"] == "passed"
+    record = run(tmp_path, "verify_order.yaml", "output.snapshots=true")
+    assert record["verification"]["verdict"] == "passed" and record["result"] == "VERIFIED"
     expect_second_order(record)
     levels, method = record["verification"]["levels"], record["method"]
     assert record["grid"]["cells"] == levels[-1]["cells"] == [64, 80, 96]
+    field = runs.cells(max((tmp_path / "run").glob("*.hdf")))
+    assert field.shape == (96, 80, 64) and record["end_state"]["highest"]["temperature_K"] == field.max()
     assert sum(rank["cells"] for rank in record["ranks"]) == record["decomposition"]["largest_rank_cells"] == 64 * 80 * 96
     for level in levels:
         h = 0.08 / level["cells"][0]
