@@ -206,8 +206,10 @@ def test_a_field_that_is_not_finite_keeps_the_earlier_run(folder):
     ('sources=[{shape: formula, formula: "5*sqrt(0.005-t)"}]', "sources.0.formula: 5*sqrt(0.005-t) is not finite"),
     ('boundaries.x_min={kind: temperature, value: "300*sqrt(0.005-t)"}', "boundaries.x_min.value: 300*sqrt(0.005-t) is not finite"),
     ('boundaries.x_min={kind: temperature, value: "1e5*(0.005-t)"}', "boundaries.x_min.value: "),
-    ('boundaries.x_min={kind: convection, ambient: 300, coefficient: "1e3*(0.005-t)", where: {from: [0.5, 0.5], to: [1, 1]}}',
-     "boundaries.x_min.coefficient: "),
+    ('boundaries.x_min=[{kind: convection, ambient: 300, coefficient: "1e3*(0.005-t)", '
+     'where: {from: [0.5, 0.5], to: [1, 1]}}, insulated]',
+     "boundaries.x_min.0.coefficient: -0.4151624548736467 W/(m^2 K) at cell (0, 4, 5) "
+     "(x = 0 m, y = 0.5 m, z = 0.55 m, t = 0.0054"),
 ])
 def test_a_value_of_time_alone_is_checked_up_to_the_end(folder, override, line):
     done = ran("check", "deck.yaml", override, "material.conductivity=1", cwd=folder, code=65)

@@ -19,6 +19,8 @@ RIGHT = {  # what no deck of inputs/ has
     "slices": "output: {slices: [{axis: x, position: 0.5, every_steps: 3}, {cell: 2, name: a}]}\n",
     "coarse": "output: {coarse: {factor: 2}, precision: fp32}\n",
     "materials": "  accelerate: none\nregions: [{shape: dataset, material: a, file: a.h5, dataset: /a, map: {1: b}}]\n",
+    "laws": "boundaries: {z_max: [{kind: convection, coefficient: 9 + x, ambient: 300, "
+            "where: {from: [0, 0], to: [1, 1]}, else: {kind: flux, value: 200}}, insulated]}\n",
     "floor plans": "sources: [{shape: box, power: {floorplan: a.csv, trace: b.csv, interpolation: step}, from: [0, 0, 0], to: [1, 1, 1]}]\n",
 }
 WRONG = {
@@ -32,6 +34,11 @@ WRONG = {
     "word": "precision: fp16\n",
     "wall without a value": "boundaries: {x_min: {kind: temperature}}\n",
     "key of another wall kind": "boundaries: {x_min: {kind: flux, value: 1, coefficient: 3}}\n",
+    "a list of words that need keys": "boundaries: {z_max: [flux]}\n",
+    "a patch without an end": "boundaries: {z_max: [{kind: flux, value: 1, where: {from: [0, 0]}}]}\n",
+    "a patch of three numbers": "boundaries: {z_max: {kind: flux, value: 1, where: {from: [0, 0, 0], to: [1, 1]}}}\n",
+    "a word around a patch that needs keys": "boundaries: {z_max: {kind: temperature, value: 300, else: flux}}\n",
+    "periodic around a patch": "boundaries: {z_max: {kind: temperature, value: 300, else: periodic}}\n",
     "shape without its keys": "sources: [{shape: sphere, value: 1}]\n",
     "mode of a gaussian": "sources: [{shape: gaussian, value: 1, centre: [0, 0, 0], width: 1, mode: set}]\n",
     "a slice at two places": "output: {slices: [{cell: 3, position: 0.5}]}\n",

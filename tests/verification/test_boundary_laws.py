@@ -1,7 +1,5 @@
 """Several boundary conditions on a face, patches, and coefficients that are formulas: their sum, and the heat that they supply."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -234,20 +232,3 @@ def test_a_flux_in_cells_that_are_held_is_warned_of(tmp_path):
         said = check(tmp_path, deck({"z_max": laws}, {"end_time": 1}))
         text = "boundaries.z_max.0: brings less heat than its rectangle has, as boundaries.z_max.1 holds"
         assert (text in said) == warned, said
-
-
-def test_a_negative_coefficient_later_names_place_and_time(tmp_path):
-    law = {**CONVECTION, "coefficient": "25 - 10*t", "where": PATCH}
-    said = run(tmp_path, deck({"z_max": [law, CONVECTION]}, {"end_time": 5}), code={65})
-    assert "boundaries.z_max.0.coefficient: -" in said and "t = 2.5" in said, said
-
-
-def test_the_schema_knows_the_forms(tmp_path):
-    import jsonschema
-
-    schema = jsonschema.Draft7Validator(json.loads(isotherm("schema").stdout))
-    good = laws_everywhere(False, {"steps": 5})
-    assert list(schema.iter_errors(good)) == []
-    for wrong in ([{"kind": "flux", "value": 1, "where": {"from": [0, 0]}}], {**CONVECTION, "else": "flux"}, ["flux"],
-                  {**CONVECTION, "where": {"from": [0, 0, 0], "to": [1, 1, 1]}}, {**CONVECTION, "else": "periodic"}):
-        assert list(schema.iter_errors({**good, "boundaries": {"z_max": wrong}})) != [], wrong
