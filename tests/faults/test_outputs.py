@@ -310,11 +310,6 @@ def test_info_finds_one_changed_bit(snapshot):
     assert "NOT that of the cells" in done.stdout
 
 
-def with_dataset(file, dataset="/temperature"):
-    head, tail = DECK.split("initial:\n")[0], DECK.split("problem:")[1]
-    return f"{head}initial:\n  - {{shape: dataset, file: {file}, dataset: {dataset}}}\nproblem:{tail}"
-
-
 @pytest.mark.parametrize("name", ["/temperature", "temperature", "/VTKHDF/PointData/temperature", "/VTKHDF/PointData/T", "VTKHDF/PointData/T"])
 def test_a_deck_names_the_temperature_as_it_was_or_is(run, tmp_path, name):
     """Decks must outlive file formats: each name of the cells works in files of each format."""
@@ -322,9 +317,10 @@ def test_a_deck_names_the_temperature_as_it_was_or_is(run, tmp_path, name):
     kept = Path(__file__).with_name("fixtures") / "0.1" / "kept_00000030.hdf"
     small = "grid: {cells: [7, 6, 5], lengths: [0.7, 0.6, 0.5], origin: [-1, 2, 0.5]}\n"
     files = [(whole, DECK.split("material")[0], "temperature"), (kept, small, "VTKHDF/PointData/T")]
-    for index, (file, head, place) in enumerate(files):
-        text = head + "material" + with_dataset(file, name).split("material", 1)[1]
-        ran("run", write_deck(tmp_path, text, f"deck{index}.yaml"), "output.directory=.", "output.overwrite=true", "problem.steps=0",
+    for index, (file, grid, place) in enumerate(files):
+        text = f"{grid}material: {{diffusivity: 1}}\nproblem: {{steps: 0}}\n"
+        initial = f"initial: [{{shape: dataset, file: {file}, dataset: {name}}}]\n"
+        ran("run", write_deck(tmp_path, text + initial, f"deck{index}.yaml"), "output.directory=.", "output.overwrite=true",
             ranks=4 if file == whole else 0, cwd=tmp_path)
         with h5py.File(file) as old:
             assert np.array_equal(old[place][:], cells(tmp_path / f"deck{index}_00000000.hdf"))
