@@ -159,14 +159,6 @@ def test_the_estimate_of_a_process_grid_is_the_sum_of_its_parts(folder, device):
     assert len(parts) == 4 and sum(parts) == pytest.approx(total, rel=0.02) and total <= next_best, said
 
 
-def test_the_resolved_deck_stands_before_the_plan_where_it_is_asked_for(folder):
-    plan = check(folder).stdout
-    both = check(folder, "--resolved").stdout
-    deck, rest = both.split("\n# what a run of it is\n")
-    assert deck.startswith("# the resolved deck\ngrid:\n  cells: [8, 9, 10]\n")
-    assert [line.split()[0] for line in rest.splitlines()] == [line.split()[0] for line in plan.splitlines()]
-
-
 def mebibytes(line, words):
     value, unit = line[words:].split()[:2]
     return float(value) * {"KiB": 1 / 1024, "MiB": 1, "GiB": 1024}[unit]
