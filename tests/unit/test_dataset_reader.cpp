@@ -105,12 +105,7 @@ TEST_F(ReadDataset, SoftLinksWithinTheFileAreFollowedToTheirEnd) {
   expect_rejected("a", "no such dataset (the file's root holds 'T', 'a', 'b', 'soft')");
 }
 
-TEST_F(ReadDataset, ALongNameIsNoFile) {
-  path_ = std::string(300, 'x');
-  expect_no_file("cannot be read (File name too long)", ExitCode::file_missing);
-}
-
-TEST_F(ReadDataset, NotHdf5AndTruncated) {
+TEST_F(ReadDataset, NotHdf5TruncatedAndALongName) {
   add("T");
   read("T");
   const std::string good = test::read_file(path_);
@@ -118,6 +113,8 @@ TEST_F(ReadDataset, NotHdf5AndTruncated) {
   expect_no_file("not an HDF5 file (its signature is missing)");
   test::write_file(path_, good.substr(0, good.size() / 2));
   expect_no_file("HDF5 cannot open it (truncated, damaged, or still being written)");
+  path_ = std::string(300, 'x');
+  expect_no_file("cannot be read (File name too long)", ExitCode::file_missing);
 }
 
 TEST_F(ReadDataset, MissingDatasetNamesThoseThatAreThere) {
