@@ -66,13 +66,6 @@ def deck_of(grid, walls, problem, verify, initial=350, material=IRON):
     }
 
 
-def mode_deck(mix, cells, spacing):
-    # A whole number of steps on every grid, so that dt/h^2 is the same on all of them; the fraction is below all cancellation.
-    problem = {"kind": "transient", "dt_fraction": 0.2, "end_time": 90 * 0.2 * stable_dt([spacing] * 3)}
-    return deck_of({"cells": cells, "spacing": spacing}, boundaries(mix), problem,
-                   {"solution": "decaying_mode", "modes": [1, 1, 1], "amplitude": 100}, initial=None)
-
-
 def expect_second_order(record):
     """Also expects an error far above rounding. unit/test_exact.cpp tests that modes of all combinations decay by
     the factor of sweeps, to rounding."""
@@ -183,20 +176,23 @@ def test_the_deck_of_the_order_passes_and_its_record_is_of_its_last_grid(tmp_pat
     assert 0 < timed <= sweeps and re.search(rf"  work         3 grids, {timed} sweeps in ", re.sub(r"(?<=\d) (?=\d{3}\b)", "", log))
 
 
+def mode_deck(cells):
+    """A mode that decays along the axes of several cells; what matters are its grids."""
+    modes = [int(n > 1) for n in cells]
+    verify = {"solution": "decaying_mode", "modes": modes, "order": [8, 16, 32], "order_tolerance": 1}
+    mix = ["temperature" if mode else "insulated" for mode in modes]
+    problem = {"dt_fraction": 0.2, "end_time": 13}
+    return deck_of({"cells": cells, "spacing": 0.01}, boundaries(mix), problem, verify, initial=None)
+
+
 @pytest.mark.parametrize("cells", [[1, 8, 12], [1, 1, 8]])
 def test_a_series_of_a_grid_one_cell_thick_in_x_counts_along_the_first_other_axis(tmp_path, cells):
-    modes = [int(n > 1) for n in cells]
-    deck = mode_deck(["insulated", "temperature", "temperature"], cells, 0.01)
-    deck["boundaries"] |= {f"{axis}_{end}": "insulated" for axis, mode in zip("xyz", modes) if not mode for end in ("min", "max")}
-    deck["verify"] = {"solution": "decaying_mode", "modes": modes, "order": [8, 16, 32], "order_tolerance": 1}  # the grids are needed
-    levels = run(tmp_path, deck)["verification"]["levels"]
+    levels = run(tmp_path, mode_deck(cells))["verification"]["levels"]
     assert [level["cells"] for level in levels] == [[1 if n == 1 else n * factor for n in cells] for factor in (1, 2, 4)]
 
 
 def test_an_order_that_there_is_not_or_that_is_not_reached(tmp_path):
-    deck = mode_deck(["insulated"] * 3, [1, 1, 1], 0.01)
-    deck["verify"] = {"solution": "decaying_mode", "modes": [0, 0, 0], "order": [8, 16, 32]}
-    assert "verify.order: a grid of a single cell has no order" in run(tmp_path, deck, code=65)
+    assert "verify.order: a grid of a single cell has no order" in run(tmp_path, mode_deck([1, 1, 1]), code=65)
     run(tmp_path, "verify_order.yaml", "verify.expected_order=4", "verify.order=[8,16,32]", code=76)
     assert runs.record(tmp_path / "run")["verification"]["verdict"] == "failed"
     assert ", not 4 within 0.02; FAILED" in (tmp_path / "run/run.log").read_text()
