@@ -19,7 +19,8 @@ from runs import cells
 INPUTS = sorted((TOP / "inputs").glob("*.yaml")) + sorted((TOP / "inputs/validation").glob("*.yaml"))
 STEADY = BASE_DECK.replace("steps: 10", "kind: steady\n  max_sweeps: 20000").replace("diffusivity: 1", "conductivity: 2")
 MEAN = "problem.mean_temperature=321.5"
-IN_BY_X, OUT_BY_X = "boundaries.x_min={kind: flux, value: 100}", "boundaries.x_max={kind: flux, value: -200*y}"
+IN_BY_X = "boundaries.x_min={kind: flux, value: 100}"
+OUT_BY_X = "boundaries.x_max={kind: flux, value: -200*y}"
 DIVERGENT = ["problem.dt=0.00612", "problem.allow_unstable=true", "problem.steps=2000",
              'initial=[{shape: formula, formula: "300 + sin(500*x) + cos(700*y) + sin(900*z)"}]']
 

@@ -319,8 +319,8 @@ def test_a_deck_names_the_temperature_as_it_was_or_is(run, tmp_path, name):
     files = [(whole, DECK.split("material")[0], "temperature"), (kept, small, "VTKHDF/PointData/T")]
     for index, (file, grid, place) in enumerate(files):
         text = f"{grid}material: {{diffusivity: 1}}\nproblem: {{steps: 0}}\n"
-        initial = f"initial: [{{shape: dataset, file: {file}, dataset: {name}}}]\n"
-        ran("run", write_deck(tmp_path, text + initial, f"deck{index}.yaml"), "output.directory=.", "output.overwrite=true",
+        text += f"initial: [{{shape: dataset, file: {file}, dataset: {name}}}]\n"
+        ran("run", write_deck(tmp_path, text, f"deck{index}.yaml"), "output.directory=.", "output.overwrite=true",
             ranks=4 if file == whole else 0, cwd=tmp_path)
         with h5py.File(file) as old:
             assert np.array_equal(old[place][:], cells(tmp_path / f"deck{index}_00000000.hdf"))

@@ -103,7 +103,8 @@ def test_a_balanced_patch_has_a_steady_state(tmp_path):
     record = run(tmp_path, deck({"z_max": law}, steady, cells=(6, 6, 6)))
     assert record["exit_code"] == 0
     assert field(tmp_path / "out").mean() == pytest.approx(300, abs=1e-9)
-    said = run(tmp_path, deck({"z_max": {**law, "else": "insulated"}}, steady, cells=(6, 6, 6)), code={65}, ranks=2)
+    alone = {**law, "else": "insulated"}
+    said = run(tmp_path, deck({"z_max": alone}, steady, cells=(6, 6, 6)), code={65}, ranks=2)
     assert "0.181602 W more heat enters the body" in said
 
 
