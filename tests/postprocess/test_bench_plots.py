@@ -76,28 +76,21 @@ def test_ladders_are_side_by_side_where_names_leave_room(tmp_path, name, columns
     assert figure.axes[0].get_gridspec().ncols == columns and figure.get_figwidth() == WIDTH
 
 
-def test_reductions_are_drawn_in_bytes_with_both_roofs(tmp_path):
-    read = {"median": 40e6, "p10": 40e6, "p90": 40e6}
-    path = write(tmp_path, [entry("tree", 2e-3, read_bandwidth_bytes_per_s=read)], subject="reduction")
-    panel = ladder_figure(BenchRecord(path)).axes[0]
-    assert bars(panel) == pytest.approx([8e-3])  # GB/s
-    assert limits(panel, "copy bandwidth measured with it") == pytest.approx([20e-3])
-    assert limits(panel, "read bandwidth measured with it") == pytest.approx([40e-3])
-
-
-def test_a_difference_does_not_squeeze_the_others(tmp_path):
+def test_reductions_are_drawn_in_bytes_with_both_roofs_and_a_difference_does_not_squeeze_the_others(tmp_path):
     """The cost of a fused norm added to a sweep is almost zero: its rate exceeds all copy bandwidths, or it has none."""
     def added(p10, median, p90):
         return {"launch_s": {"median": median, "p10": p10, "p90": p90}, "base_s": {"median": 3, "p10": 2, "p90": 4}}
 
     path = write(tmp_path, [
-        entry("tree", 1e-3), entry("fused", 1, **added(-1e-5, 1e-5, 4e-5), speedup=100.0),
+        entry("tree", 1e-3, read_bandwidth_bytes_per_s={"median": 40e6, "p10": 40e6, "p90": 40e6}),
+        entry("fused", 1, **added(-1e-5, 1e-5, 4e-5), speedup=100.0),
         entry("fused", 1, **added(-2e-5, -1e-5, 4e-5), speedup=None), entry("fused", 1, **added(0, 0, 0), speedup=None),
     ], subject="reduction")
     panel = ladder_figure(BenchRecord(path)).axes[0]
-    assert bars(panel) == pytest.approx([16e-3, 1.6, 0, 0])
-    assert panel.get_xlim() == pytest.approx((0, 1.1 * 20e-3))  # of the copy bandwidth
+    assert bars(panel) == pytest.approx([16e-3, 1.6, 0, 0])  # GB/s
+    assert panel.get_xlim() == pytest.approx((0, 1.1 * 40e-3))  # of the highest bandwidth
     assert limits(panel, "copy bandwidth measured with it") == pytest.approx([20e-3] * 4)
+    assert limits(panel, "read bandwidth measured with it") == pytest.approx([40e-3])
     assert [text.get_text() for text in panel.texts] == [
         "0.016  (1.00x)", "1.6  (100x), cut off", "not above the noise", "not above the noise",
     ]
@@ -168,7 +161,6 @@ def test_the_best_policy_of_each_row_and_depth(tmp_path):
 def test_what_is_no_benchmark_is_refused(tmp_path, refused, figure):
     broken = entry("a", 1)
     del broken["bytes_per_launch"]
-    refused(66, "", figure, tmp_path / "none.json")
     for text in ("no json", "[]"):
         (tmp_path / "bench.json").write_text(text)
         refused(65, "", figure, tmp_path / "bench.json")

@@ -15,10 +15,10 @@ from isotherm_tools.scaling import RunRecord, ModelInputs
 from isotherm_tools.scaling_model import BETWEEN, INSIDE, Costs, Layout, Machine, Method, Wire
 from isotherm_tools.text import format_time
 from program import ran, write_deck, write_script
-from scaling_runs import GB, US, WIRES, series_of, strong_series, write_run
 from studies import BASE, changed_study
 
-NS = 1e-9
+NS, US, GB = 1e-9, 1e-6, 1e9
+WIRES = ModelInputs(inside_bandwidth=GB, inside_latency=5 * US, between_bandwidth=GB / 2, between_latency=10 * US)
 COSTS = Costs(cell=NS)
 INSIDE_WIRE, BETWEEN_WIRE = Wire(5 * US, GB), Wire(10 * US, GB / 2)
 ONE_HOST, TWO_HOSTS = Machine(8, INSIDE_WIRE), Machine(4, INSIDE_WIRE, BETWEEN_WIRE)
@@ -96,9 +96,44 @@ def test_blocks_are_no_thinner_than_the_halo():
     assert not model.fits(Layout((8, 8, 2), (1, 2, 1), (False, False, True)), 4)
 
 
+def write_run(folder, count, step, cells=(64, 64, 64), hosts=1, **changes):
+    """The directory of a run of `count` ranks with 1000 sweeps and 10 norms. Of `step`, 1 us is the norm; the rest is 90 % sweeps on one
+    rank, 50 % on several. `changes`: keys of sections, as in method={"halo_width": 2}."""
+    parts = {1: (1, 1, 1), 2: (1, 1, 2), 4: (1, 2, 2), 8: (2, 2, 2)}[count]
+    block = [-(-n // p) for n, p in zip(cells, parts)]
+    alone = count == 1
+    content = {
+        "schema": "isotherm-run", "schema_version": 1, "name": "plate",
+        "deck": {"resolved": "boundaries:\n  x_min: {kind: insulated}\n  z_min: {kind: periodic}\n"},
+        "grid": {"cells": cells, "precision": "fp64"},
+        "decomposition": {"process_grid": parts, "largest_rank_cells": math.prod(block)},
+        "ranks": [{"rank": i, "host": f"node{i * hosts // count}", "backend": "cuda", "device": "GPU"}
+                  for i in range(count)],
+        "method": {"problem": "steady", "kernel": "naive", "tile": "32x8x1", "reduction": "fused", "halo_width": 1,
+                   "overlap": "off" if alone else "on"},
+        "phases_s": {"sweeps": {"max": 1000 * (step - US) * (0.9 if alone else 0.5)},
+                     "halo": {"max": 1000 * (step - US) * (0.1 if alone else 0.5)},
+                     "reduction": {"min": 1000 * US}, "stepping": {"max": 1000 * step}},
+        "performance": {"sweeps": 1000, "step_s": step, "points_per_s": math.prod(cells) / step,
+                        "bytes_per_point": 16.0, "copy_bandwidth_bytes_per_s": 4e12 * count},
+        "residual": {"checks": 10},
+    }
+    for section, values in changes.items():
+        content[section] = {**content[section], **values} if isinstance(content.get(section), dict) else values
+    run = folder / f"run_{len(list(folder.iterdir()))}"
+    run.mkdir()
+    (run / "run.json").write_text(json.dumps(content))
+    return run
+
+
+def series_of(runs, inputs=WIRES):
+    return scaling.scaling_series([RunRecord(run) for run in runs], inputs)
+
+
 @pytest.fixture
 def strong(tmp_path):
-    return strong_series(tmp_path)
+    """Parallel efficiencies of 100 %, 90 % and 80 %, relative to 64^3 cells in 263 us on one rank; not in order."""
+    return [write_run(tmp_path, count, 263 * US / count / share) for count, share in ((4, 0.8), (1, 1.0), (2, 0.9))]
 
 
 def measured(series, *fields):
@@ -477,22 +512,13 @@ def test_series_are_of_studies_that_have_them(study, tmp_path, refused):
     assert "Scaling" not in report(plain, tmp_path / "page.html").text
 
 
-def test_the_record_is_read(study, capsys):
-    runs = [study / f"ranks-{ranks}_precision-fp64" for ranks in (1, 2)]
-    assert main(["scaling", *map(str, runs)]) == 0 and capsys.readouterr().out.startswith("weak scaling of ranks-1_precision-fp64: ")
-    for ranks, run, content in zip((1, 2), runs, runs_of(study)):
-        record = RunRecord(run)
-        assert (record.ranks, record.ranks_per_host, record.cells) == (ranks, ranks, (17, 13, 15 * ranks))
-        assert list(record.parts) == content["decomposition"]["process_grid"] and record.periodic == (False, True, False)
-        assert (record.problem, record.kernel, record.fused_norm, record.halo_width) == ("transient", "reference", False, 1)
-        assert (record.sweeps, record.step) == (4, content["performance"]["step_s"])
-        assert record.checks == content["residual"]["checks"] > 0
-        assert record.value_bytes == 8 and record.rank_cells == 17 * 13 * 15 and record.backend == "cpu"
-
-
 def test_what_is_predicted_is_what_the_program_runs(study):
-    """The grid of a weak series, and how it is cut."""
+    """The grid of a weak series, and how it is cut. test_subcommands.py compares more of a record."""
     one, two = (RunRecord(study / f"ranks-{ranks}_precision-fp64") for ranks in (1, 2))
+    for ranks, record, content in ((1, one, runs_of(study)[0]), (2, two, runs_of(study)[1])):
+        assert record.layout == ((17, 13, 15 * ranks), tuple(content["decomposition"]["process_grid"]), (False, True, False))
+        assert (record.problem, record.kernel, record.fused_norm, record.ranks_per_host) == ("transient", "reference", False, ranks)
+        assert (record.sweeps, record.checks, record.rank_cells) == (4, content["residual"]["checks"], 17 * 13 * 15)
     predicted, = scaling.layouts("weak", one, [2], 1)
     assert predicted == two.layout
     assert scaling.layouts("strong", one, [13 * 17 * 15, 4000], 2) == [None, None]
