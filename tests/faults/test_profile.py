@@ -32,6 +32,11 @@ def table(text):
             for line in lines}
 
 
+def expect_phases_to_add_up(phases):
+    whole = sum(phases[phase]["mean"] for phase in ("setup", "sweeps", "halo", "reduction", "diagnostics", "output", "other"))
+    assert whole == pytest.approx(phases["total"]["mean"], rel=1e-9)
+
+
 def test_numbers_add_up_and_are_those_of_the_record(tmp_path):
     done, run = recorded(tmp_path, DECK, *WORDS, ranks=2)
     rows = table(done.stdout)
@@ -54,8 +59,7 @@ def test_numbers_add_up_and_are_those_of_the_record(tmp_path):
     phases["stepping"] = phases["sweeps"] + phases["halo"] + phases["reduction"]
     for phase, parts in phases.items():
         assert [run["phases_s"][phase][name] for name in ("min", "mean", "max")] == pytest.approx(spread(*parts), rel=1e-9), phase
-    whole = sum(run["phases_s"][phase]["mean"] for phase in ("setup", "sweeps", "halo", "reduction", "diagnostics", "output", "other"))
-    assert whole == pytest.approx(run["phases_s"]["total"]["mean"], rel=1e-9)
+    expect_phases_to_add_up(run["phases_s"])
     for part in set(INSIDE) & set(rows["share"]):
         mean = spread(part)[1]
         assert seconds(rows["mean"][part]) == pytest.approx(mean, rel=0.006)
@@ -81,9 +85,7 @@ output: {snapshots: false, diagnostics: 3}
 def test_phases_add_up_to_the_whole(tmp_path, problem):
     """Exchanges of coarse grids that are made before the loop; diagnostics between sweeps of an autotuner that ends, or does not."""
     _, run = recorded(tmp_path, BODY + f"problem: {problem}\n", ranks=2)
-    phases = run["phases_s"]
-    whole = sum(phases[phase]["mean"] for phase in ("setup", "sweeps", "halo", "reduction", "diagnostics", "output", "other"))
-    assert whole == pytest.approx(phases["total"]["mean"], rel=1e-9)
+    expect_phases_to_add_up(run["phases_s"])
 
 
 INCLUDES = [Path(folder) for folder in ("/usr/local/cuda/include", "/usr/include", "/usr/local/include")]
