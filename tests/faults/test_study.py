@@ -32,7 +32,7 @@ def study(folder, *words, **options):
     return ran("study", "deck.yaml", *words, cwd=folder, **options)
 
 
-def test_temperatures_and_heat_at_the_end_need_no_diagnostics(tmp_path):
+def test_temperatures_and_heat_at_the_end_need_no_diagnostics_and_heads_have_units(tmp_path):
     write_deck(tmp_path, """\
 grid: {cells: 4, lengths: 0.01}
 material: {conductivity: 10}
@@ -40,12 +40,13 @@ boundaries: {z_min: {kind: temperature, value: 300}, z_max: {kind: flux, value: 
 initial: [{shape: constant, value: 300}]
 problem: {kind: steady}
 output: {directory: out}
-study: {matrix: {material.conductivity: [1, 2]}, report: [max_K, wall_z_min_W, foo.bar, method.kernel]}
+study: {matrix: {ranks: [1], material.conductivity: [1, 2]}, report: [max_K, wall_z_min_W, foo.bar, method.kernel]}
 """)
     assert study(tmp_path).stderr == "warning: study.report: no run.json has a value at 'foo.bar'; look for its path in one, or remove it\n"
     for name, row in rows(tmp_path / "out").items():
         end = record(tmp_path / "out" / name)["end_state"]
         assert [float(row[key]) for key in ("max_K", "wall_z_min_W")] == [end["highest"]["temperature_K"], end["heat"]["faces_W"]["z_min"]]
+        assert list(row)[:4] == ["name", "ranks", "material.conductivity [W/(m K)]", "state"]
 
 
 def test_every_case_has_its_folder_and_its_line(tmp_path):
@@ -166,14 +167,6 @@ def test_what_has_changed_is_replaced_only_where_that_is_asked(tmp_path):
     assert "2 finished before, 0 to run" in study(tmp_path, f"output.directory={tmp_path}/out").stdout
 
 
-def test_column_heads_have_units(tmp_path):
-    write_study(tmp_path, "  matrix: {ranks: [1], solver.kernel: [openmp]}\n  zip: {problem.dt: [1]}\n")
-    study(tmp_path)
-    head = (tmp_path / "out" / "study.csv").read_text().splitlines()[0].split(",")
-    assert head[:5] == ["name", "ranks", "solver.kernel", "problem.dt [s]", "state"]
-    assert {"step_s", "points_per_s", "copy_bandwidth_share_percent", "residual_K", "max_K", "balance_W"} <= set(head)
-
-
 def test_jobs_run_at_once(tmp_path):
     """A launcher that starts its case only when two cases are waiting."""
     launcher = write_script(tmp_path / "both at once.sh", """#!/bin/sh
@@ -223,17 +216,13 @@ def test_a_case_that_this_machine_cannot_run_is_planned_for_and_refused(tmp_path
     assert os.listdir(tmp_path) == ["deck.yaml"]
 
 
-@pytest.mark.parametrize("sections, words, message", [  # test_study_deck.py tests others
-    ("study:\n  matrix: {problem.steps: [3, 4]}\n  report: [stepp_s]\n", ["study"], "13:11: study.report: unknown column"),
-    ("study:\n  matrix: {output.slices: [[{position: 5}]]}\n", ["study"], "12:40: output.slices.0.position: 5 m lies"),
-    ("study:\n" + FOUR, ["study", "--limit", "3"], "11:1: study.limit: 4 cases are more than 3; write --limit 4 "),
-    ("study:\n" + FOUR, ["run"],
-     "11:1: study: the deck is of several cases, not of one run; start them with isotherm study deck.yaml"),
-    ("scaling: {kind: strong, ranks: [1]}\n", ["run"], "11:1: scaling: the deck is of several cases"),
-    ("", ["study"], "1:1: study: is missing (the deck is of one run); ")])
+@pytest.mark.parametrize("sections, words, message", [  # test_study_deck.py and test_command_line.py test others
+    ("study:\n  matrix: {output.slices: [[{position: 5}]]}\n", [], "12:40: output.slices.0.position: 5 m lies"),
+    ("study:\n" + FOUR, ["--limit", "3"], "11:1: study.limit: 4 cases are more than 3; write --limit 4 "),
+    ("", [], "1:1: study: is missing (the deck is of one run); ")])
 def test_what_is_wrong_is_said_before_anything_runs(tmp_path, sections, words, message):
     write_deck(tmp_path, BASE + sections)
-    expect_rejected(tmp_path, isotherm(*words, "deck.yaml", cwd=tmp_path), 65, f"deck.yaml:{message}")
+    expect_rejected(tmp_path, isotherm("study", "deck.yaml", *words, cwd=tmp_path), 65, f"deck.yaml:{message}")
 
 
 def test_a_launcher_that_wants_no_root_is_answered_with_the_remedy(tmp_path):
@@ -299,7 +288,8 @@ def test_a_rank_has_as_many_threads_on_all_counts(strong):
 
 def test_it_goes_on_and_collects_as_any_study(strong):
     folder, _ = strong
-    assert "4 cases, 4 finished before, 0 to run" in study(folder).stdout
+    done = study(folder, "--jobs", "2")
+    assert "4 cases, 4 finished before, 0 to run" in done.stdout and done.stderr.startswith("warning: --jobs 2: cases that run at once share ")
     path = folder / "out" / IN_TURNS[0] / "run.json"
     text = path.read_text()
     run = json.loads(text)
@@ -325,12 +315,6 @@ def test_a_count_that_fails_leaves_the_others_and_a_base_that_fails_says_so(tmp_
     assert found["ranks-2"]["cells"] == "17 x 13 x 30" and float(found["ranks-2"]["step_s"]) > 0
     for row in found.values():
         assert (row["speedup"], row["efficiency_percent"], row["scaling_base"]) == ("", "", "none (ranks-1: failed)")
-
-
-def test_what_runs_at_once_is_said_to_share_its_time(tmp_path):
-    write_deck(tmp_path, BASE + "scaling: {kind: strong, ranks: [1]}\n")
-    done = study(tmp_path, "--jobs", "2")
-    assert done.stderr.startswith("warning: --jobs 2: cases that run at once share this host")
 
 
 # Stops

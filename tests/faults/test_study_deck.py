@@ -57,9 +57,10 @@ def test_a_zip_takes_its_values_together(parse):
 
 def test_a_list_names_its_cases(parse):
     deck = parse(study("  list:\n    - {name: thin, grid.lengths: [1, 1, 0.1]}\n    - {name: as the deck says}\n    - {problem.steps: 3}\n"
-                       "    - {name: hot, initial.0.value: 400}\n"))
-    assert names(deck) == ["thin", "as-the-deck-says", "lengths-default_steps-3_value-default", "hot"]
-    assert settings(deck, *deck.varied)[1:] == [("1x1x1", "10", "300"), ("1x1x1", "3", "300"), ("1x1x1", "10", "400")]
+                       "    - {name: hot, initial.0.value: 400, ranks: 2}\n  ranks: 3\n"))
+    assert names(deck) == ["thin", "as-the-deck-says", "lengths-default_steps-3_value-default_ranks-3", "hot"]
+    assert [case.ranks for case in deck.cases] == [3, 3, 3, 2]
+    assert settings(deck, *deck.varied)[1:] == [("1x1x1", "10", "300", "3"), ("1x1x1", "3", "300", "3"), ("1x1x1", "10", "400", "2")]
     assert [resolved(case)["grid"]["lengths"] for case in deck.cases[:2]] == [[1, 1, 0.1], [1, 1, 1]]
 
 
@@ -68,11 +69,6 @@ def test_all_three_multiply(parse):
                        "  list: [{name: a}, {name: b, solver.kernel: openmp}]\n"))
     assert names(deck) == [f"precision-{precision}_steps-{n}_ranks-{n}_{word}"
                            for precision, n, word in itertools.product(["fp32", "fp64"], "12", "ab")]
-
-
-def test_ranks_are_of_the_case_not_of_the_deck(parse):
-    deck = parse(study("  ranks: 3\n  list: [{name: a}, {name: b, ranks: 2}]\n"))
-    assert [case.ranks for case in deck.cases] == [3, 2] and deck.cases[1].value_text("ranks") == "2"
 
 
 def test_what_matches_all_of_an_entry_is_left_out(parse):
@@ -96,7 +92,8 @@ def test_cases_have_folders_of_the_study_and_need_no_study_to_run(parse, tmp_pat
 
 
 def test_what_every_case_gives_the_deck_may_leave_out(parse):
-    assert len(parse("study: {matrix: {grid.cells: [4, 5]}}\n", base=BASE.replace("  cells: [8, 9, 10]\n", "")).cases) == 2
+    deck = parse("study: {matrix: {grid.cells: [4, 5]}, name: '{grid.cells} on {ranks}'}\n", base=BASE.replace("  cells: [8, 9, 10]\n", ""))
+    assert names(deck) == ["4-on-1", "5-on-1"]
 
 
 def test_an_entry_of_a_list_of_the_deck_can_vary(parse):
@@ -137,6 +134,7 @@ WRONG = [
     ("  list: []\n", "deck.yaml:11:9: study.list: an empty list stands where a list of maps is wanted; write [{key.path: value}]"),
     ("  limit: 5\n", "deck.yaml:10:1: study: has no cases; add matrix, zip or list, or a section scaling"),
     ("  matrix: {ranks: [0]}\n", "deck.yaml:11:20: study.ranks: 0 is out of range; write a whole number from 1 to 1e6"),
+    ("  matrix: {precision: [fp32]}\n  report: [stepp_s]\n", "deck.yaml:12:11: study.report: unknown column"),
     # Excluded cases.
     ("  matrix: {precision: [fp32, fp64]}\n  exclude: [{precision: fp32}, {precision: fp64}]\n",
      "deck.yaml:12:12: study.exclude: leaves out all 2 cases; remove an entry"),
@@ -187,12 +185,6 @@ def test_more_cases_than_any_study_may_have_are_refused_before_they_are_made(par
             study(f"  matrix: {{problem.steps: [{many}], grid.cells: [{many}], problem.check_interval: [{many}]}}\n"))
 
 
-def test_names_are_by_pattern(parse):
-    matrix = "  matrix: {solver.kernel: [openmp], grid.cells: [16, [4, 4, 8]]}\n"
-    assert names(parse(study(matrix + "  name: \"{grid.cells}-{solver.kernel}\"\n"))) == ["16-openmp", "4x4x8-openmp"]
-    assert names(parse(study(matrix + "  name: \"n{grid.cells} on {ranks}\"\n"))) == ["n16-on-1", "n4x4x8-on-1"]
-
-
 # scaling:
 
 
@@ -220,13 +212,13 @@ def test_grids_of_a_verification_do_not_grow(parse):
     refusal("deck.yaml:8:60: verify.order: has grids of its own ", parse, "scaling: {kind: weak, ranks: [2]}\n", base=base)
 
 
-def test_repeats_take_turns_and_each_other_case_of_a_study_is_a_series(parse):
+def test_repeats_take_turns_and_each_other_case_of_a_study_is_a_series_with_names_by_a_pattern(parse):
     deck = parse("scaling: {kind: strong, ranks: [1, 2], repeats: 2}\n")
     assert names(deck) == ["ranks-1_run-1", "ranks-2_run-1", "ranks-1_run-2", "ranks-2_run-2"]
     assert {case.series for case in deck.cases} == {0}
-    deck = parse(study("  matrix: {precision: [fp32, fp64], grid.cells: [4, 6]}\n  exclude: [{precision: fp32, ranks: 2}]\n"
-                       "  name: \"{precision} {grid.cells} {ranks} {run}\"\n") + "scaling: {kind: weak, ranks: [1, 2], repeats: 2}\n")
-    assert deck.cases[3].name == "fp64-4-2-1" and deck.cases[5].cells == [6, 6, 12]
+    deck = parse(study("  matrix: {precision: [fp32, fp64], grid.cells: [4, [6, 6, 8]]}\n  exclude: [{precision: fp32, ranks: 2}]\n"
+                       "  name: \"{precision} n{grid.cells} on {ranks} {run}\"\n") + "scaling: {kind: weak, ranks: [1, 2], repeats: 2}\n")
+    assert deck.cases[3].name == "fp64-n4-on-2-1" and (deck.cases[4].name, deck.cases[5].cells) == ("fp64-n6x6x8-on-1-1", [6, 6, 16])
     assert [case.series for case in deck.cases] == [0, 1, 2, 2, 3, 3, 0, 1, 2, 2, 3, 3]
 
 

@@ -183,15 +183,6 @@ def test_a_study_for_a_gpu_is_submitted_where_there_is_none(work, queue):
     assert ran("check", "deck.yaml", cwd=work, code=65).stderr.endswith("[case b]\n")
 
 
-def test_an_own_template(work, queue):
-    write_study(work, CASES + "  slurm: {template: own.sbatch}\n")
-    own = "#!/bin/sh\n# asked by me@example.org\n#SBATCH -a @tasks@\n#SBATCH -n @ranks@ -G @ranks@\n: @cases@\n@command@ extra\n"
-    (work / "own.sbatch").write_text(own)
-    done = submit(work, queue, "--dry-run")
-    for line in ("# asked by me@example.org", "#SBATCH -a 2", "#SBATCH -n 2 -G 2", ": [2]=b"):
-        assert line in done.stdout.splitlines()
-
-
 NEEDED = "#!/bin/sh\n#SBATCH -a @tasks@\n#SBATCH -n @ranks@\n: @cases@\n@command@\n"
 
 
