@@ -126,10 +126,7 @@ def test_picture_is_written_whole(run, tmp_path, arguments, ending):
     out = tmp_path / f"picture.{ending}"
     assert main([arguments[0], str(run), *arguments[1:], "--out", str(out)]) == 0
     assert [path.name for path in tmp_path.iterdir() if path != run] == [out.name]
-    if ending == "png":
-        assert matplotlib.image.imread(out).std() > 0.05
-    else:
-        assert out.read_bytes().startswith(b"%PDF" if ending == "pdf" else b"<?xml")
+    assert out.read_bytes().startswith({"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}[ending])
 
 
 @pytest.mark.parametrize("arguments", [["slice"], ["slice", "--all-times"], ["history"], ["history", "--columns", "min_K"]])

@@ -1,15 +1,26 @@
 """The page of a report in a real browser: it loads whole, fits a phone, follows light and dark, and prints."""
 
+import base64
+import json
+import os
 import re
+import select
+import shutil
+import signal
+import subprocess
+import time
 
 import numpy as np
 import pytest
 
-from browser import CHROMIUM, Browser
 from html_page import DECK
 from isotherm_tools.__main__ import main
-from program import finished_run, ran, write_deck
+from program import HANGS, finished_run, ran, write_deck
 
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+OPTIONS = ["--headless=new", "--remote-debugging-pipe", "--disable-gpu", "--no-sandbox", "--disable-dev-shm-usage",
+           "--no-first-run", "--disable-extensions", "--disable-background-networking", "--hide-scrollbars",
+           "--host-resolver-rules=MAP * ~NOTFOUND"]  # makes network access by a page fail
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
 
 # With a name too long for a phone.
@@ -33,6 +44,92 @@ CORNERS = """[...document.images].map(image => {
 })"""
 TOO_WIDE = """[...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll') &&
   e.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5).map(e => e.outerHTML.slice(0, 80))"""
+
+
+class Browser:
+    """Chromium without a window, controlled by the DevTools protocol over a pair of pipes. It has one tab, and all its files in `folder`.
+    `events` holds all events received."""
+
+    def __init__(self, folder):
+        self._rest = b""
+        self._last = 0
+        self.events = []
+        # Chromium reads from 3 and writes to 4.
+        to, back = folder / "to", folder / "back"
+        os.mkfifo(to)
+        os.mkfifo(back)
+        self._process = subprocess.Popen(
+            ["bash", "-c", f'exec "$@" 3<"{to}" 4>"{back}"', "chromium", CHROMIUM, *OPTIONS,
+             f"--user-data-dir={folder / 'profile'}", "about:blank"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        self._out, self._in = os.open(to, os.O_WRONLY), os.open(back, os.O_RDONLY)
+        self._session = None
+        page = next(target for target in self.ask("Target.getTargets")["targetInfos"] if target["type"] == "page")
+        self._session = self.ask("Target.attachToTarget", targetId=page["targetId"], flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.ask(f"{domain}.enable")
+
+    def end(self):
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        os.close(self._out)
+        os.close(self._in)
+
+    def ask(self, method, **parameters):
+        self._last += 1
+        message = {"id": self._last, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._out, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._message()
+            if answer.get("id") == self._last:
+                assert "error" not in answer, f"{method}: {answer['error']}"
+                return answer["result"]
+
+    def _message(self):
+        """The next message; one that is not an answer is also stored as an event."""
+        end = time.monotonic() + HANGS
+        while b"\0" not in self._rest:
+            assert select.select([self._in], [], [], max(0, end - time.monotonic()))[0], "the browser says nothing"
+            piece = os.read(self._in, 1 << 16)
+            assert piece, "the browser has ended"
+            self._rest += piece
+        text, self._rest = self._rest.split(b"\0", 1)
+        message = json.loads(text)
+        if "id" not in message:
+            self.events.append(message)
+        return message
+
+    def open(self, path, width=1280, height=900, dark=False):
+        """Loads the page on a screen of this size (as a phone below 600), in light or dark mode."""
+        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.ask("Emulation.setEmulatedMedia",
+                 features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.events.clear()
+        self.ask("Page.navigate", url=path.resolve().as_uri())
+        while not any(event["method"] == "Page.loadEventFired" for event in self.events):
+            self._message()
+
+    def value(self, expression):
+        """The value of a JavaScript expression in the page."""
+        answer = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def complaints(self):
+        """Errors and warnings of the console and the log, exceptions, and failed loads."""
+        bad = ("error", "warning", "assert")
+        return [event for event in self.events
+                if event["method"] in ("Runtime.exceptionThrown", "Network.loadingFailed")
+                or event["method"] == "Log.entryAdded" and event["params"]["entry"]["level"] in bad
+                or event["method"] == "Runtime.consoleAPICalled" and event["params"]["type"] in bad]
+
+    def requested(self):
+        """Addresses that the page requested, without data URLs."""
+        urls = [event["params"]["request"]["url"] for event in self.events
+                if event["method"] == "Network.requestWillBeSent"]
+        return [url for url in urls if not url.startswith("data:")]
 
 
 @pytest.fixture(scope="module", params=["run", "study"])
@@ -64,8 +161,9 @@ def page_of_run(folder):
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    with Browser(tmp_path_factory.mktemp("profile")) as found:
-        yield found
+    found = Browser(tmp_path_factory.mktemp("profile"))
+    yield found
+    found.end()
 
 
 def test_it_loads_without_a_complaint_and_asks_for_nothing_else(browser, page, kind):
@@ -121,7 +219,7 @@ def luminance(colour):
 
 def test_it_prints(browser, page):
     browser.open(page, dark=True)
-    pdf = browser.pdf()
+    pdf = base64.b64decode(browser.ask("Page.printToPDF", printBackground=False)["data"])
     assert pdf.startswith(b"%PDF") and pdf.rstrip().endswith(b"%%EOF") and len(pdf) > 50000
     browser.ask("Emulation.setEmulatedMedia", media="print", features=[])
     assert browser.value("getComputedStyle(document.querySelector('nav')).display") == "none"
