@@ -1,18 +1,129 @@
 """A real Slurm of one node: signals, cancellation, time limit, requeue and arrays, of jobs and of a study.
 Resumed runs have the same bits."""
 
+import contextlib
 import os
 import re
+import shutil
+import socket
+import subprocess
 import time
 
 import pytest
 
 from documentation import TOP, blocks
 from job import ENDLESS, expect_to_go_on, wait_until
-from program import command, finished, ran, write_deck
+from program import HANGS, command, finished, ran, write_deck, write_script
 from runs import checkpoints, expect_same_answer, record, sweep_of
-from slurm import slurm  # noqa: F401  (a fixture)
 from studies import BASE, folders, rows, started, states
+
+CONF = """\
+ClusterName=one
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmdPort={ports[1]}
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket,cred_expire=5
+CredType=cred/munge
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+SwitchType=switch/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1
+SlurmdParameters=config_overrides
+MpiDefault=pmix
+ReturnToService=2
+KillWait=10
+NodeName={host} NodeAddr=127.0.0.1 CPUs=16 State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+NEEDED = ["munged", "slurmctld", "slurmd", "sbatch", "scancel", "scontrol", "squeue"]
+
+
+def free_ports(count):
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [each.getsockname()[1] for each in sockets]
+
+
+class Slurm:
+    """All its files are in this folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.daemons = []
+        self.environment = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf")}
+        host = socket.gethostname().split(".")[0]
+        (folder / "slurm.conf").write_text(CONF.format(host=host, ports=free_ports(2), folder=folder))
+        (folder / "munge.key").write_bytes(os.urandom(128))
+        os.chmod(folder / "munge.key", 0o400)
+        for name in ("state", "spool"):
+            (folder / name).mkdir()
+
+    def start(self):
+        own = [f"--{name}={self.folder}/munge.{name.split('-')[0]}" for name in ("key-file", "socket", "pid-file", "log-file",
+                                                                               "seed-file")]
+        self.daemon("munged", "--foreground", "--force", *own)
+        self.daemon("slurmctld", "-D", "-f", self.environment["SLURM_CONF"])
+        self.daemon("slurmd", "-D", "-f", self.environment["SLURM_CONF"])
+        deadline = time.monotonic() + 120
+        while "idle" not in self.ask("sinfo", "-h", "-o", "%T"):
+            if time.monotonic() > deadline or any(each.poll() is not None for each in self.daemons):
+                texts = [path.read_text(errors="replace")[-500:] for path in self.folder.glob("*.log")]
+                pytest.skip("Slurm does not start here: " + " | ".join(" ".join(text.split()) for text in texts))
+            time.sleep(0.2)
+
+    def daemon(self, name, *words):
+        with open(self.folder / f"{name}.out.log", "wb") as log:
+            self.daemons.append(subprocess.Popen([shutil.which(name), *words], env=self.environment, stdout=log,
+                                                 stderr=subprocess.STDOUT, start_new_session=True))
+
+    def ask(self, *words):
+        return subprocess.run(words, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=HANGS, check=False).stdout.strip()
+
+    def wait(self, job):
+        deadline = time.monotonic() + HANGS
+        while self.ask("squeue", "-h", "-j", job, "-o", "%T").split() not in ([], ["Invalid"]):
+            assert time.monotonic() < deadline, self.ask("scontrol", "show", "job", job)
+            if "slurm_load_jobs" in self.ask("squeue", "-h", "-j", job):
+                return  # Slurm no longer knows the job
+            time.sleep(0.3)
+
+    def stop(self):
+        self.ask("scancel", "--signal=KILL", "--full", "--user=root")
+        for each in reversed(self.daemons):
+            each.terminate()
+        for each in reversed(self.daemons):
+            try:
+                each.wait(timeout=15)
+            except subprocess.TimeoutExpired:
+                each.kill()
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory):
+    missing = [name for name in NEEDED if not shutil.which(name)]
+    if missing:
+        pytest.skip(f"no {', '.join(missing)} (Debian, Ubuntu: apt install slurm-wlm munge)")
+    if os.getuid() != 0:
+        pytest.skip("slurmd needs root")
+    one = Slurm(tmp_path_factory.mktemp("slurm"))
+    try:
+        one.start()
+        yield one
+    finally:
+        one.stop()
+
 
 # Ranks that sleep between sweeps leave cores to other tests, and have few sweeps to repeat from the start.
 SRUN = (f"srun --mpi=pmix --ntasks=2 env LD_PRELOAD=$SHIM ISOTHERM_HALO_FAULT=-1:late {os.environ['ISOTHERM']} run deck.yaml "
@@ -40,7 +151,7 @@ JOBS = {
     "requeued": (f"[ -e out/latest ] && end=problem.steps=$(cat end)\n{SRUN} $end $([ -e out/latest ] && "
                  "echo --restart latest)\necho $? >code\n", "--time=5", "--requeue"),
     "array": (SRUN.replace("=out", "=out_$SLURM_ARRAY_TASK_ID") + " problem.steps=$((50 * (1 - SLURM_ARRAY_TASK_ID % 2 * 2)))\n"
-              "echo $? >code_$SLURM_ARRAY_TASK_ID\n", "--array=0-2", "--time=5"),
+              "echo $? >code_$SLURM_ARRAY_TASK_ID\n", "--array=0-2", "--output=%A_%a.txt", "--time=5"),
 }
 
 
@@ -49,7 +160,9 @@ class Submitted:
         self.folder = folder
         self.out = folder / "out"
         write_deck(folder, ENDLESS)
-        self.number = slurm.submit(folder, f"SHIM={shim}\n{script}", "--ntasks=2", *options)
+        file = write_script(folder / "job.sh", f"#!/bin/bash\nSHIM={shim}\n{script}")
+        self.number = slurm.ask("sbatch", "--parsable", f"--chdir={folder}", "--output=%j.txt", "--open-mode=append", "--ntasks=2", *options, file)
+        assert self.number.isdigit(), self.number
 
     def said(self, member=""):
         return (self.folder / f"{self.number}{member}.txt").read_text()
