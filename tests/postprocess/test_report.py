@@ -222,7 +222,6 @@ def test_a_body_is_drawn_by_its_materials_contacts_and_laws(snapshot):
         "flux 10000 W/m\u00b2 on a part", "3 laws\ny [mm]", "z [mm]\ninsulated", "h 9.09091, 293.15 K")
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["core", "air", r"t\$i\$m", "contact"]
     assert body.laws_text(record["boundaries"]["z_min"]) == "flux 10000 W/m\u00b2 on a part + insulated + h 9.09091, 293.15 K"
-    pyplot.close(figure)
 
 
 def test_pictures_of_graded_grids_have_cells_where_they_are(tmp_path):
@@ -248,7 +247,6 @@ def test_a_body_is_drawn_up_to_its_faces_to_a_void(tmp_path):
             (left, _), (right, top) = figure.axes[0].get_window_extent().get_points()
             row = pixels[int(len(pixels) - top) + 20, :int(right) - 3, :3]
             assert np.flatnonzero((row < 255).any(axis=1))[-1] + 1 == pytest.approx((left + right) / 2, abs=1.1)
-            pyplot.close(figure)
 
 
 def test_a_record_without_the_properties_of_materials_has_a_page_too(run, tmp_path):
