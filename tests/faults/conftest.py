@@ -1,11 +1,12 @@
-"""For all tests of this folder: libraries that make faults, built once, and a folder with a small deck."""
+"""For all tests of this folder: libraries that make faults, built once, a folder with a small deck, and an installation."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from clock import clock, clock_library  # noqa: F401  (fixtures)
-from program import BASE_DECK, write_deck
+from program import BASE_DECK, finished, write_deck
 from shim import build_shim
 
 
@@ -24,3 +25,11 @@ io_shim, rank_shim, outside_shim, filter_shim, power_cut_shim = map(
 def folder(tmp_path):
     write_deck(tmp_path, BASE_DECK)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def prefix(tmp_path_factory):
+    """Installed, then moved: the installation must not depend on its path."""
+    folder = tmp_path_factory.mktemp("install")
+    finished(["cmake", "--install", Path(os.environ["ISOTHERM"]).parent, "--prefix", folder / "first"], 0)
+    return (folder / "first").rename(folder / "second")

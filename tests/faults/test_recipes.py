@@ -9,9 +9,7 @@ import os
 import re
 import runpy
 import shutil
-import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
@@ -19,7 +17,7 @@ import pytest
 import yaml
 
 from checkout import Checkout, TOP
-from program import command, finished, isotherm, listed, ran, write_script
+from program import command, finished, listed, ran, write_script
 from runs import record
 
 SCALING = TOP / "inputs" / "scaling"
@@ -144,23 +142,18 @@ def test_decks_that_recipes_name_exist():
 # Ramble
 
 
-@pytest.fixture
-def installed(tmp_path):
-    """A folder with isotherm as it is installed, and the environment that finds it."""
-    for name, target in (("bin/isotherm", os.environ["ISOTHERM"]), ("share/isotherm/inputs", TOP / "inputs")):
-        (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).symlink_to(target)
-    return tmp_path, {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+def run_script(prefix, folder, *words):
+    """A script whose isotherm is the installed one."""
+    return finished(words, 0, cwd=folder, env={**os.environ, "PATH": f"{prefix}/bin:{os.environ['PATH']}"}).stdout
 
 
 @pytest.mark.parametrize("workload, deck, cells", [("strong", "strong_cpu.yaml", [64] * 3), ("weak", "weak_cpu.yaml", [48, 48, 96])])
-def test_the_script_of_a_ramble_experiment(installed, workload, deck, cells):
+def test_the_script_of_a_ramble_experiment(prefix, tmp_path, workload, deck, cells):
     """The commands and variables that the application declares run as one script."""
-    folder, environment = installed
     calls, application = ramble_application()
     variables = {call.args[0]: call.kwargs["default"] for call in calls["workload_variable"]
                  if workload in call.kwargs["workloads"]}
-    variables |= {"deck": deck, "n_ranks": 2, "experiment_run_dir": folder, "isotherm_path": folder}
+    variables |= {"deck": deck, "n_ranks": 2, "experiment_run_dir": tmp_path, "isotherm_path": prefix}
     commands = {call.args[0]: (call.args[1], call.kwargs["use_mpi"]) for call in calls["executable"]}
     workloads = {call.args[0]: call.kwargs["executables"] for call in calls["workload"]}
     script = "\n".join((" ".join(command(ranks=2)[:-1]) + " ") * use_mpi + text
@@ -168,10 +161,10 @@ def test_the_script_of_a_ramble_experiment(installed, workload, deck, cells):
     for _ in range(5):  # variables may contain others
         script = script.format(**variables)
     for _ in range(2):  # again in the same folder, as after `ramble on`
-        done = finished(["bash", "-c", script], 0, cwd=folder, env=environment)
-    assert record(folder / "run")["grid"]["cells"] == cells
+        text = run_script(prefix, tmp_path, "bash", "-c", script)
+    assert record(tmp_path / "run")["grid"]["cells"] == cells
     success, = calls["success_criteria"]
-    assert any(re.match(success.kwargs["match"], line) for line in done.stdout.splitlines())
+    assert any(re.match(success.kwargs["match"], line) for line in text.splitlines())
     workspace = yaml.safe_load((RAMBLE / "scaling.yaml").read_text(encoding="utf-8"))["ramble"]["applications"]
     assert list(workspace) == [application.name] == ["isotherm"] and set(workspace["isotherm"]["workloads"]) == set(workloads)
 
@@ -213,23 +206,13 @@ def test_spack_sets_options_that_cmake_has(variants):
     assert (given["CMAKE_DISABLE_FIND_PACKAGE_NCCL"], given["ISOTHERM_CUDA"]) == (not variants, bool(variants))
 
 
-def test_spack_finds_what_is_installed(tmp_path):
-    _, package = spack_package()
-    finished(["cmake", "--install", Path(os.environ["ISOTHERM"]).parent, "--prefix", tmp_path], 0)
-    assert all((tmp_path / name).is_file() for name in package.sanity_check_is_file)
-    assert all((tmp_path / name).is_dir() for name in package.sanity_check_is_dir)
-
-
-def test_the_smoke_test_of_spack(installed):
-    folder, _ = installed
-
-    def which(path):
-        assert path == folder / "bin" / "isotherm"
-        return lambda *words, **_: isotherm(*words, cwd=folder).stdout
-
-    self = spack_package(which=which, join_path=os.path.join)[1]()
-    inputs = folder / "share" / "isotherm" / "inputs"
-    self.prefix = SimpleNamespace(bin=SimpleNamespace(isotherm=folder / "bin" / "isotherm"),
+def test_spack_finds_what_is_installed_and_its_smoke_test_passes(prefix, tmp_path):
+    self = spack_package(which=lambda path: lambda *words, **_: finished([path, *words], 0, cwd=tmp_path).stdout,
+                         join_path=os.path.join)[1]()
+    assert all((prefix / name).is_file() for name in self.sanity_check_is_file)
+    assert all((prefix / name).is_dir() for name in self.sanity_check_is_dir)
+    inputs = prefix / "share" / "isotherm" / "inputs"
+    self.prefix = SimpleNamespace(bin=SimpleNamespace(isotherm=prefix / "bin" / "isotherm"),
                                   share=SimpleNamespace(isotherm=SimpleNamespace(inputs=inputs)))
     self.test_verification()
 
@@ -273,16 +256,16 @@ def test_the_image_is_built_by_the_steps_of_run_sh(tmp_path):
     assert [path for path in root.rglob("*") if path.name not in ("opt", "var", "lib", "apt", "lists")] == []
 
 
-def test_the_commands_in_the_image_are_commands(installed):
+def test_the_commands_in_the_image_are_commands(prefix, tmp_path):
     text = SECTIONS["test"].replace("/usr/local/share/isotherm", str(TOP))
-    finished(["sh", "-ec", text], 0, env=installed[1])
+    run_script(prefix, tmp_path, "sh", "-ec", text)
     assert SECTIONS["runscript"].split() == ["exec", "isotherm", '"$@"']
 
 
 @pytest.mark.skipif(not shutil.which("shellcheck"), reason="shellcheck is not installed")
 @pytest.mark.parametrize("name", ["post", "environment", "runscript", "test"])
 def test_its_scripts_are_clean(name):  # Apptainer runs them with -e, too
-    subprocess.run(["shellcheck", "-"], input="#!/bin/sh -e\n" + SECTIONS[name], text=True, check=True)
+    finished(["shellcheck", "-"], 0, input="#!/bin/sh -e\n" + SECTIONS[name])
 
 
 # JUBE
