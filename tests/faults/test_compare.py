@@ -43,7 +43,7 @@ def settings(record):
 
 
 def check_record(done, record, bytes_per_cell):
-    """Recomputes each derived figure; the table has the same order."""
+    """Recomputes derived figures; the table has the same order. test_compare_parts.py tests ranges, and which are within noise."""
     assert (record["schema"], record["schema_version"]) == ("isotherm-compare", 2)
     assert record["result"] == "PASS" and record["not_finite"] == {}
     entries = record["entries"]
@@ -54,14 +54,13 @@ def check_record(done, record, bytes_per_cell):
     for entry in entries:
         whole, times = entry["samples"]["sweep_s"], entry["sweep_s"]
         assert len(whole) >= 5 and min(whole) > 0
-        assert times["median"] == pytest.approx(statistics.median(whole)) and times["min"] <= times["p10"] <= times["p90"] <= times["max"]
-        assert (times["min"], times["max"]) == (pytest.approx(min(whole)), pytest.approx(max(whole)))
+        assert [times[key] for key in ("min", "median", "max")] == pytest.approx([min(whole), statistics.median(whole), max(whole)])
+        assert times["min"] <= times["p10"] <= times["p90"] <= times["max"]
         assert entry["points_per_s"] == pytest.approx(11 * 16 * 20 / times["median"])
         assert entry["effective_bandwidth_bytes_per_s"] == pytest.approx(bytes_per_cell / entry["method"]["time_block"] * entry["points_per_s"])
         share = entry["effective_bandwidth_bytes_per_s"] / entry["copy_bandwidth_bytes_per_s"]
         assert entry["copy_bandwidth_share_percent"] == pytest.approx(100 * share)
-    near = [entry for entry in entries[1:] if entry["sweep_s"]["p10"] <= entries[0]["sweep_s"]["p90"]]
-    assert near == [entry for entry in entries if entry["within_noise"]]
+    near = [entry for entry in entries if entry["within_noise"]]
     assert (f"\nno single fastest ({len(near)} other" if near else "\nthe fastest: ") in done.stdout
     lines = done.stdout[done.stdout.index("\n  rank  "):].splitlines()[2:2 + len(entries)]
     for place, (line, entry) in enumerate(zip(lines, entries), 1):
@@ -267,9 +266,8 @@ def test_a_baseline_of_something_else_is_refused(folder):
     assert sorted(os.listdir(folder)) == ["baseline.json", "deck.yaml"]
     record["ranks"][0]["device"] = "Another CPU"
     (folder / "other.json").write_text(json.dumps(record))
-    for words in (["compare", "deck.yaml", *QUICK, *pinned, "--baseline"], ["baseline", "baseline.json"]):
-        done = ran(*words, "other.json", cwd=folder, code=65)
-        assert " Another CPU" in done.stderr.replace("(", " ") and done.stderr.count("\n") == 1
+    done = ran("compare", "deck.yaml", *QUICK, *pinned, "--baseline", "other.json", cwd=folder, code=65)
+    assert " (Another CPU" in done.stderr and done.stderr.count("\n") == 1
     ran("run", "deck.yaml", cwd=folder)
     done = ran("baseline", "baseline.json", "runs/deck/run.json", cwd=folder, code=65)
     assert done.stderr.startswith("'baseline.json' has no figure of merit in common with this (")

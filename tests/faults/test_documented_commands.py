@@ -16,7 +16,7 @@ import yaml
 
 from documentation import BLOCK, blocks, name_of, pages, shell_lines, SUBCOMMANDS, ticked, TOP
 from program import DECK, finished, isotherm, ran, write_deck, write_script
-from runs import record
+from runs import recorded
 from test_fixtures import places
 from test_schema import Yaml12
 from test_structure import no_lecture
@@ -107,10 +107,9 @@ def test_keys_and_values_that_are_named_are_the_decks(tmp_path):
 def test_symptoms_are_reported_by_what_a_run_leaves(tmp_path):
     """The second column of the table: paths in run.json, titles of lines, figures of merit, calls, and messages in
     quotes."""
-    write_deck(tmp_path, DECK.replace("{diffusivity: 1.0e-5}", "{diffusivity: 1.0e-5, conductivity: 2}"))
-    text = ran("run", "deck.yaml", "output.every_steps=5", "output.diagnostics=10", ranks=2, cwd=tmp_path).stdout
-    written = record(tmp_path / "runs" / "deck")
-    titles = set(re.findall(r"^  ([a-z]+) {2,}", text, re.MULTILINE)) | {"gpus"}  # only in runs on GPUs
+    done, written = recorded(tmp_path, DECK.replace("{diffusivity: 1.0e-5}", "{diffusivity: 1.0e-5, conductivity: 2}"),
+                             "output.every_steps=5", "output.diagnostics=10", ranks=2)
+    titles = set(re.findall(r"^  ([a-z]+) {2,}", done.stdout, re.MULTILINE)) | {"gpus"}  # only in runs on GPUs
     section = CLUSTER.read_text(encoding="utf-8").split("## When it is slow")[1]
     column = [line.split("|")[2] for line in section.splitlines() if line.startswith("|")][2:]
     assert len(column) >= 12
@@ -119,7 +118,7 @@ def test_symptoms_are_reported_by_what_a_run_leaves(tmp_path):
         assert names, cell
         for name in names:
             if name.startswith("FOM "):
-                assert f"\n{name}: " in text, name
+                assert f"\n{name}: " in done.stdout, name
             elif not name.startswith(("isotherm ", "parallel.")) and name not in titles:
                 functools.reduce(lambda tree, key: (tree[0] if isinstance(tree, list) else tree)[key], name.split("."), written)
     quoted = re.findall(r'"([^"]+)"', " ".join(column))

@@ -112,15 +112,13 @@ def test_a_failure_before_a_run_has_a_record_is_one(tmp_path):
 
 def test_a_case_that_stops_by_itself_is_to_go_on(tmp_path):
     write_study(tmp_path, "  list: [{name: a}, {name: b, solver.walltime: 0.001}]\n")
-    assert study(tmp_path, code=75).stderr == ("1 of 2 cases finished (no time for a step: b; give more solver.walltime); "
-                                               "resume with: isotherm study deck.yaml\n")
+    assert "1 of 2 cases finished (no time for a step: b; give more solver.walltime); resume with: " in study(tmp_path, code=75).stderr
     assert states(tmp_path / "out") == {"a": "done", "b": "stopped"}
     assert "1 finished before, 1 to run" in study(tmp_path, code=75).stdout
     write_study(tmp_path, "  list: [{name: a}, {name: b, solver.walltime: 0.001}, {name: c, ranks: 2}]\n"
                           "  launcher: no_such_launcher {ranks}\n")
-    assert study(tmp_path, code=69).stderr == (
-        "1 of 3 cases failed (see state and message in study.csv), unfinished: b (no time for a step: b; give more solver.walltime); "
-        "resume and start again what failed with: isotherm study deck.yaml --retry\n")
+    said = study(tmp_path, code=69).stderr
+    assert said.startswith("1 of 3 cases failed ") and ", unfinished: b (no time for a step: b; " in said and said.endswith(" --retry\n")
     write_study(tmp_path, "  list: [{name: a}, {name: b, solver.walltime: 1000}]\n")
     study(tmp_path)
     assert states(tmp_path / "out") == {"a": "done", "b": "done"}
@@ -252,13 +250,9 @@ def strong_study(tmp_path_factory):
         return folder, study(folder).stdout
 
 
-def records(folder):
-    return {name: json.loads((folder / "out" / name / "run.json").read_text()) for name in folders(folder / "out")}
-
-
 def test_figures_follow_from_the_records_of_the_runs(strong):
     folder, out = strong
-    runs = records(folder)
+    runs = {name: record(folder / "out" / name) for name in folders(folder / "out")}
     assert sorted(runs) == sorted(IN_TURNS)
     assert list(rows(folder / "out")) == IN_TURNS, "in turns"
     one, two = (median_low(run["performance"]["step_s"] for run in runs.values() if len(run["ranks"]) == ranks)
@@ -279,11 +273,8 @@ def test_figures_follow_from_the_records_of_the_runs(strong):
     assert [(int(ranks), float(step)) for ranks, step, _, _ in found] == [(1, pytest.approx(one, rel=1e-5)),
                                                                        (2, pytest.approx(two, rel=1e-5))]
     assert len({run["fingerprint"] for run in runs.values()}) == 1
-
-
-def test_a_rank_has_as_many_threads_on_all_counts(strong):
-    threads = {rank["threads"] for run in records(strong[0]).values() for rank in run["ranks"]}
-    assert threads == {max(1, len(os.sched_getaffinity(0)) // 2)}
+    threads = {rank["threads"] for run in runs.values() for rank in run["ranks"]}
+    assert threads == {max(1, len(os.sched_getaffinity(0)) // 2)}, "a rank has as many on all counts"
 
 
 def test_it_goes_on_and_collects_as_any_study(strong):

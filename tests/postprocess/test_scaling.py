@@ -187,8 +187,6 @@ def test_predicted_beside_measured(strong):
     waits = 5 + 4 * 65.536
     assert predicted(slow, "step")[1] == pytest.approx((waits + cell * 2 * 64**2 + norm) * US)
     assert predicted(slow, "speedup")[1] == pytest.approx(263 / (waits + cell * 2 * 64**2 + norm))
-    off = series_of(strong, WIRES._replace(overlap=False))
-    assert predicted(off, "step")[1] == pytest.approx((131 + 5 + 65.536 + norm) * US)
 
 
 def test_costs_as_wished_and_a_norm_that_is_not_fused_grows_with_the_block(strong, tmp_path):
