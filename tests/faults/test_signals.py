@@ -1,6 +1,6 @@
 """A signal or the clock ends a run with a checkpoint and code 75, and a run that resumes from it has the bits of an uninterrupted one. A
 second signal ends it at once. Jumping clocks and long uptimes change nothing: the tests move the clocks of the program
-(support/clock.py)."""
+(conftest.py)."""
 
 import os
 import re

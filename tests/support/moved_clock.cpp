@@ -1,8 +1,8 @@
-// Clocks that a test moves, in nanoseconds: move_clock() moves those of its own process, clock.py those of
-// the program by preloading this. ISOTHERM_CLOCK="uptime:file" applies to the program alone, not to its
-// launcher: the file holds the offsets of the monotonic clock and of the wall clock. An uptime >= 0 is the
-// start of the monotonic clock in seconds. Functions of the program or a preloaded library precede those of
-// others.
+// Clocks that a test moves, in nanoseconds: move_clock() moves those of its own process, faults/conftest.py
+// those of the program by preloading this. ISOTHERM_CLOCK="uptime:file" applies to the program alone, not to
+// its launcher: the file holds the offsets of the monotonic clock and of the wall clock. An uptime >= 0 is
+// the start of the monotonic clock in seconds. Functions of the program or a preloaded library precede those
+// of others.
 #include "moved_clock.hpp"
 
 #include <dlfcn.h>
