@@ -160,8 +160,9 @@ class Submitted:
         self.folder = folder
         self.out = folder / "out"
         write_deck(folder, ENDLESS)
-        file = write_script(folder / "job.sh", f"#!/bin/bash\nSHIM={shim}\n{script}")
-        self.number = slurm.ask("sbatch", "--parsable", f"--chdir={folder}", "--output=%j.txt", "--open-mode=append", "--ntasks=2", *options, file)
+        job = write_script(folder / "job.sh", f"#!/bin/bash\nSHIM={shim}\n{script}")
+        common = ["--parsable", f"--chdir={folder}", "--output=%j.txt", "--open-mode=append", "--ntasks=2"]
+        self.number = slurm.ask("sbatch", *common, *options, job)
         assert self.number.isdigit(), self.number
 
     def said(self, member=""):

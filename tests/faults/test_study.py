@@ -280,7 +280,7 @@ def test_figures_follow_from_the_records_of_the_runs(strong):
 def test_it_goes_on_and_collects_as_any_study(strong):
     folder, _ = strong
     done = study(folder, "--jobs", "2")
-    assert "4 cases, 4 finished before, 0 to run" in done.stdout and done.stderr.startswith("warning: --jobs 2: cases that run at once share ")
+    assert "4 cases, 4 finished before, 0 to run" in done.stdout and done.stderr.startswith("warning: --jobs 2: cases that run at once ")
     path = folder / "out" / IN_TURNS[0] / "run.json"
     text = path.read_text()
     run = json.loads(text)

@@ -195,7 +195,8 @@ def test_an_unknown_column_is_2_and_one_without_values_65(refused, tmp_path):
     history = tmp_path / "history.csv"
     history.write_text("".join(DIAGNOSTICS.splitlines(keepends=True)[:2]))
     for code, columns, why in ((2, "min_K,mood", "has no column mood; it has wall_s, sweep, residual, "),
-                               (65, "balance_W", "holds no values of balance_W "), (65, "min_K,balance_W", "holds no values of balance_W ")):
+                               (65, "balance_W", "holds no values of balance_W "),
+                               (65, "min_K,balance_W", "holds no values of balance_W ")):
         refused(code, f"history: {history} {why}", "history", tmp_path, "--columns", columns)
     assert os.listdir(tmp_path) == ["history.csv"]
     assert main(["history", str(tmp_path), "--columns", "min_K"]) == 0
