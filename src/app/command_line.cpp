@@ -454,18 +454,6 @@ void start_tool(const std::string& name, const std::vector<std::string>& words) 
                  std::strerror(errno));
 }
 
-std::vector<std::string> without(std::vector<std::string> overrides, std::string_view key) {
-  std::erase_if(overrides, [&](const std::string& each) { return each.substr(0, each.find('=')) == key; });
-  return overrides;
-}
-
-std::string run_words(const CommandLine& command, const std::vector<std::string>& overrides) {
-  std::string words = command.from_output ? "isotherm run --from " : "isotherm run ";
-  words += shell_word(command.file);
-  for (const std::string& override : overrides) words += " " + shell_word(override);
-  return words;
-}
-
 CommandLineResult parse_command_line(int argc, const char* const* argv) try {
   CLI::App app("isotherm: multi-GPU 3-D heat diffusion; a YAML deck in, HDF5 snapshots out", "isotherm");
   CommandLine command;

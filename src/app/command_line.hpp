@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/enum_words.hpp"
@@ -56,10 +55,5 @@ CommandLineResult parse_command_line(int argc, const char* const* argv);
 
 // Replaces this process by the tool isotherm-NAME. Throws Error(unavailable) if it cannot be started.
 [[noreturn]] void start_tool(const std::string& name, const std::vector<std::string>& words);
-
-// The overrides of all keys except `key`.
-std::vector<std::string> without(std::vector<std::string> overrides, std::string_view key);
-// The command line that runs the deck with these overrides.
-std::string run_words(const CommandLine& command, const std::vector<std::string>& overrides);
 
 }  // namespace isotherm

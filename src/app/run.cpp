@@ -541,8 +541,13 @@ class Run {
   // beginning where there is none. `anew`: a key to omit, as the caller appends a new value.
   std::string next(const LoopOutcome& outcome, std::string_view anew = {}) const {
     const bool kept = has_checkpoint(outcome);
-    const auto words = without(without(plan_.command.overrides, anew), kept ? "" : "output.overwrite");
-    return fmt::format("{}: {} {}", kept ? "resume with" : "start it again", run_words(plan_.command, words),
+    std::string words = shell_word(plan_.command.file);
+    for (const std::string& each : plan_.command.overrides)
+      if (const std::string key = each.substr(0, each.find('='));
+          key != anew && (kept || key != "output.overwrite"))
+        words += " " + shell_word(each);
+    return fmt::format("{}: isotherm run {}{} {}", kept ? "resume with" : "start it again",
+                       plan_.command.from_output ? "--from " : "", words,
                        kept ? "--restart " + shell_word(directory_.path.string()) : "output.overwrite=true");
   }
 
