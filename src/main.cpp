@@ -36,7 +36,6 @@ int run(const CommandLine& command, const Communicator& world) {
   // Device: its memory and its copy bandwidth.
   const auto device = all_or_throw(world, [&] { return open_device(session.placement); });
   fit_ghosts(session, world);
-  check_memory(session.memory, session.placement, world);
   const double copy_bandwidth = measure_copy_bandwidth(session, *device, world);
 
   // Files, solver and time loop, report: the answer, the record, the verdict.

@@ -315,14 +315,11 @@ std::optional<std::string> contents_of(const RegionValue& dataset) {
   return known[name] = contents;
 }
 
-struct NamedDataset {
-  std::string key;  // "regions.0"
-  RegionValue* place;
-};
-std::vector<NamedDataset> datasets_of(Config& config) {
-  std::vector<NamedDataset> all;
+// By their keys: "regions.0".
+std::vector<std::pair<std::string, RegionValue*>> datasets_of(Config& config) {
+  std::vector<std::pair<std::string, RegionValue*>> all;
   const auto add = [&](const char* list, std::size_t i, RegionValue& place) {
-    if (!place.file.empty()) all.push_back({fmt::format("{}.{}", list, i), &place});
+    if (!place.file.empty()) all.emplace_back(fmt::format("{}.{}", list, i), &place);
   };
   for (std::size_t i = 0; i < config.regions.size(); ++i) add("regions", i, config.regions[i].place);
   for (std::size_t i = 0; i < config.initial.size(); ++i) add("initial", i, config.initial[i]);
@@ -461,38 +458,23 @@ LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
   return deck;
 }
 
-// The memory of this rank in the largest case; with --ranks, that of a rank of the planned job.
-MemoryPlan memory_of(const Session& session, const Communicator& world) {
+// Also plans the memory of this rank in the largest case; with --ranks, that of a rank of the planned job.
+void allow_ghosts(Session& session, int most, const Communicator& world) {
+  const Placement& placement = session.placement;
   const int ranks = session.decomposition.ranks();
+  for (Config& each : session.cases) {
+    each.solver.ghosts = 1;
+    each.solver.ghosts = widest_halo(each, decompose(each, ranks, placement.backend), most);
+  }
+  session.deck.config.solver.ghosts = session.cases.back().solver.ghosts;
   const int as_many =
       std::max(1, ranks / world.size());  // planned ranks per launched rank, if --ranks plans a larger job
-  const Placement& placement = session.placement;
-  return plan_memory(session.cases.back(), ranks, std::min(world.rank(), ranks - 1), placement,
-                     placement.host == Host::this_one ? placement.ranks_on_device * as_many : 1);
-}
-
-void allow_ghosts(Session& session, int most, const Communicator& world) {
-  const int ranks = session.decomposition.ranks();
-  const Backend backend = session.placement.backend;
-  const auto allow = [&](Config& config) {
-    config.solver.ghosts = 1;
-    config.solver.ghosts = widest_halo(config, decompose(config, ranks, backend), most);
-  };
-  for (Config& each : session.cases) allow(each);
-  session.deck.config.solver.ghosts = session.cases.back().solver.ghosts;
+  const int sharers = placement.host == Host::this_one ? placement.ranks_on_device * as_many : 1;
   const std::size_t program = session.memory.program;
-  session.memory = all_or_throw(world, [&] { return memory_of(session, world); });
+  session.memory = all_or_throw(world, [&] {
+    return plan_memory(session.cases.back(), ranks, std::min(world.rank(), ranks - 1), placement, sharers);
+  });
   if (program > 0) session.memory.program = program;  // keeps the earlier measurement
-}
-
-bool fits(const Session& session, const Communicator& world) {
-  try {
-    check_memory(session.memory, session.placement, world);
-    return true;
-  } catch (const CollectiveError& e) {
-    if (e.code() != ExitCode::memory) throw;
-    return false;
-  }
 }
 
 // Zones of the same lengths, of more or fewer cells each.
@@ -555,8 +537,7 @@ void record_contents(Config& config) {
 
 void record_contents(Config& config, const Communicator& world) {
   on_root(world, [&] { record_contents(config); });
-  for (const NamedDataset& each : datasets_of(config))
-    each.place->contents = world.broadcast(each.place->contents);
+  for (const auto& [key, place] : datasets_of(config)) place->contents = world.broadcast(place->contents);
 }
 
 void check_all_cells(Config& config) {
@@ -600,8 +581,13 @@ std::vector<std::string> order_warnings(const Config& config, const std::vector<
 }
 
 void fit_ghosts(Session& session, const Communicator& world) {
-  for (int most = session.cases.back().solver.ghosts; most > 1 && !fits(session, world);)
-    allow_ghosts(session, --most, world);
+  for (int most = session.cases.back().solver.ghosts;; allow_ghosts(session, --most, world)) {
+    try {
+      return check_memory(session.memory, session.placement, world);
+    } catch (const CollectiveError& e) {
+      if (e.code() != ExitCode::memory || most <= 1) throw;
+    }
+  }
 }
 
 bool moves_data(const Config& config) {

@@ -190,6 +190,7 @@ void validate_on(const Config& config, int ranks, PlannedBackend where);
 void validate_transport(const Config& config, const Device& device);
 
 // Collective. If the deck leaves solver.halo_width open, reduces the ghost layers until the fields fit.
+// Throws as check_memory() where they do not.
 void fit_ghosts(Session& session, const Communicator& world);
 
 // Does the transport move data? If not, the field is invalid and has no fingerprint.
