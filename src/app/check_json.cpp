@@ -127,12 +127,6 @@ Json plan_json(const Config& config, int ranks, const CudaDevices& found) {
           {"process_grid", decompose(config, ranks, where.backend).process_grid()}};
 }
 
-double copy_bandwidth(Backend backend, std::size_t field_bytes) {
-  return measure_copy_bandwidth(
-      *device_of(backend, find_cuda_devices()),
-      copy_probe_bytes(field_bytes, std::numeric_limits<double>::infinity(), backend, 1));
-}
-
 // Weights that count exchanged cells, all alike, and nothing else.
 ExchangeWeights surface() {
   ExchangeWeights weights;
@@ -359,7 +353,37 @@ class Deck {
                    "scaling: {kind: strong, ranks: [1, 2]}, or use isotherm run");
     check_scaling(study_, tree_, problems);
     problems.throw_if_any();
-    return sections_json(problems);
+    Json keys = Json::object();
+    add_key_facts(study_.matrix, keys);
+    add_key_facts(study_.zip, keys);
+    for (const YamlNode& entry : study_.list.items) add_key_facts(entry, keys);
+    const ScalingConfig& scaling = study_.scaling;
+    return {{"matrix", node_json(study_.matrix)},
+            {"zip", node_json(study_.zip)},
+            {"list", node_json(study_.list)},
+            {"exclude", node_json(study_.exclude)},
+            {"name", study_.name},
+            {"limit", study_.limit},
+            {"default_limit", StudyConfig::default_limit},
+            {"ranks", study_.ranks},
+            {"launcher", study_.launcher},
+            {"default_launcher", StudyConfig::default_launcher},
+            {"ranks_per_node", study_.ranks_per_node},
+            {"template", study_.slurm_template},
+            {"options", study_.slurm_options},
+            {"report", study_.report},
+            {"sort", study_.sort},
+            {"scaling", scaling.is_given() ? Json{{"kind", word(scaling.kind)},
+                                                  {"unit", scaling.gpus.empty() ? "ranks" : "gpus"},
+                                                  {"counts", scaling.counts()},
+                                                  {"repeats", scaling.repeats}}
+                                           : Json(nullptr)},
+            {"keys", std::move(keys)},
+            {"places", problems.remembered()},
+            {"overrides", overrides_},
+            {"warnings", problems.warnings()},
+            {"version", build_info().version},
+            {"git_revision", build_info().git_revision}};
   }
 
   // One case: the deck with these settings, on so many ranks.
@@ -405,40 +429,6 @@ class Deck {
   }
 
  private:
-  Json sections_json(const Problems& problems) const {
-    Json keys = Json::object();
-    add_key_facts(study_.matrix, keys);
-    add_key_facts(study_.zip, keys);
-    for (const YamlNode& entry : study_.list.items) add_key_facts(entry, keys);
-    const ScalingConfig& scaling = study_.scaling;
-    return {{"matrix", node_json(study_.matrix)},
-            {"zip", node_json(study_.zip)},
-            {"list", node_json(study_.list)},
-            {"exclude", node_json(study_.exclude)},
-            {"name", study_.name},
-            {"limit", study_.limit},
-            {"default_limit", StudyConfig::default_limit},
-            {"ranks", study_.ranks},
-            {"launcher", study_.launcher},
-            {"default_launcher", StudyConfig::default_launcher},
-            {"ranks_per_node", study_.ranks_per_node},
-            {"template", study_.slurm_template},
-            {"options", study_.slurm_options},
-            {"report", study_.report},
-            {"sort", study_.sort},
-            {"scaling", scaling.is_given() ? Json{{"kind", word(scaling.kind)},
-                                                  {"unit", scaling.gpus.empty() ? "ranks" : "gpus"},
-                                                  {"counts", scaling.counts()},
-                                                  {"repeats", scaling.repeats}}
-                                           : Json(nullptr)},
-            {"keys", std::move(keys)},
-            {"places", problems.remembered()},
-            {"overrides", overrides_},
-            {"warnings", problems.warnings()},
-            {"version", build_info().version},
-            {"git_revision", build_info().git_revision}};
-  }
-
   Config settle(const Json& settings, int ranks) const {
     Problems problems(path_);
     YamlNode deck = base_;
@@ -477,15 +467,19 @@ Json changes_json(const std::string& before, const std::string& now) {
   }
 }
 
-Json answer_to(const Json& request, const CommandLine& command, const std::vector<int>& arguments,
-               std::optional<Deck>& deck) {
+// The answer, or what is wrong with the request. `number`: of the request, from 1.
+Json answer_to(const Json& request, std::size_t number, const CommandLine& command,
+               const std::vector<int>& arguments, std::optional<Deck>& deck) try {
   if (request.contains("before")) {
     check_keys(request, {"before", "now"});
     return {{"changes", changes_json(request["before"], request.at("now"))}};
   }
   if (request.contains("bandwidth")) {
     check_keys(request, {"bandwidth", "bytes"});
-    return {{"bytes_per_s", copy_bandwidth(request["bandwidth"], request.at("bytes"))}};
+    const Backend backend = request["bandwidth"];
+    const std::size_t bytes =
+        copy_probe_bytes(request.at("bytes"), std::numeric_limits<double>::infinity(), backend, 1);
+    return {{"bytes_per_s", measure_copy_bandwidth(*device_of(backend, find_cuda_devices()), bytes)}};
   }
   if (request.contains("process_grid")) {
     check_keys(request, {"process_grid", "ranks"});
@@ -495,21 +489,13 @@ Json answer_to(const Json& request, const CommandLine& command, const std::vecto
   if (!request.value("sections", false)) return deck->resolve(request);
   check_keys(request, {"sections"});
   return deck->sections();
-}
-
-// The same, or what is wrong with the request. `number`: of the request, from 1.
-Json answer_or_error(const Json& request, std::size_t number, const CommandLine& command,
-                     const std::vector<int>& arguments, std::optional<Deck>& deck) {
-  try {
-    return answer_to(request, command, arguments, deck);
-  } catch (const Error& error) {
-    return {{"error", error_json(error)}};
-  } catch (const Json::exception& error) {
-    return {{"error",
-             error_json(error_of(ExitCode::deck,
-                                 "standard input: request {}: {}; docs/reference/requests.md has their form",
-                                 number, error.what()))}};
-  }
+} catch (const Error& error) {
+  return {{"error", error_json(error)}};
+} catch (const Json::exception& error) {
+  return {{"error",
+           error_json(error_of(ExitCode::deck,
+                               "standard input: request {}: {}; docs/reference/requests.md has their form",
+                               number, error.what()))}};
 }
 
 }  // namespace
@@ -534,7 +520,7 @@ int check_json(const CommandLine& command) {
     std::optional<Deck> deck;
     Json answers = Json::array();
     for (const Json& request : input.at("requests").get<std::vector<Json>>())
-      answers.push_back(answer_or_error(request, answers.size() + 1, command, arguments, deck));
+      answers.push_back(answer_to(request, answers.size() + 1, command, arguments, deck));
     const Json whole = {{"schema", "isotherm-check"}, {"schema_version", 1}, {"answers", std::move(answers)}};
     print_now(whole.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   } catch (const Json::exception& error) {
