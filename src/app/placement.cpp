@@ -165,29 +165,19 @@ DeviceMap map_devices(const std::vector<RankSight>& ranks, bool sharing_intended
 
 namespace {
 
-struct WantedBackend {
-  Backend backend = Backend::host;
-  std::string demanded_by;  // the key that requires it; empty: the CPU is accepted
-};
-
-WantedBackend wanted_backend(const Config& config) {
-  const DeviceChoice asked = config.parallel.device;
-  if (asked == DeviceChoice::cpu) return {};
-  if (asked == DeviceChoice::cuda) return {Backend::cuda, "parallel.device"};
-  const std::optional<RequiredBackend> needed = required_backend(config);
-  if (!needed) return {Backend::cuda, ""};
-  return {needed->backend, needed->backend == Backend::cuda ? needed->key : ""};
+bool needs_cpu(const std::optional<RequiredBackend>& needed) {
+  return needed && needed->backend == Backend::host;
 }
 
-// `problem`: why not all ranks see a GPU, or empty; `none_here`: none does.
-PlannedBackend choose_backend(const Config& config, const WantedBackend& wanted, const std::string& problem,
-                              bool none_here, Host allowed) {
+// `needed`: not the CPU; `problem`: why not all ranks see a GPU, or empty; `none_here`: none does.
+PlannedBackend choose_backend(const Config& config, const std::optional<RequiredBackend>& needed,
+                              const std::string& problem, bool none_here, Host allowed) {
   if (problem.empty()) return {Backend::cuda, Host::this_one};
-  if (wanted.demanded_by.empty()) return {};
+  if (!needed) return {};
   if (allowed != Host::this_one && none_here) return {Backend::cuda, Host::another};
   throw error_of<CollectiveError>(ExitCode::unavailable,
                                   "{}: {}; use parallel.device=cpu, or run where every rank sees a GPU",
-                                  config.at(wanted.demanded_by), problem);
+                                  config.at(needed->key), problem);
 }
 
 // The control daemon of MPS creates a pipe of this name in the folder where clients expect it.
@@ -235,26 +225,24 @@ void take_gpus(const Config& config, const std::vector<RankSight>& sights, const
 
 Placement place_ranks(const Config& config, const Communicator& world, int threads, Host allowed,
                       bool wants_gpus) {
-  WantedBackend wanted = wanted_backend(config);
-  if (wants_gpus && wanted.demanded_by.empty()) {
-    if (wanted.backend == Backend::host)
-      throw CollectiveError(ExitCode::command_line,
-                            "--gpu-memory is of GPUs, and the deck computes on the CPU; use "
-                            "parallel.device=cuda, or leave it out");
-    wanted.demanded_by = "parallel.device";
-  }
+  std::optional<RequiredBackend> needed = required_backend(config);
+  if (wants_gpus && needs_cpu(needed))
+    throw CollectiveError(ExitCode::command_line,
+                          "--gpu-memory is of GPUs, and the deck computes on the CPU; use "
+                          "parallel.device=cuda, or leave it out");
+  if (wants_gpus && !needed) needed = {Backend::cuda, "parallel.device"};
   Placement placement;
   RankInfo mine;
   mine.rank = world.rank();
   mine.host = processor_name();
   mine.device = make_host_device()->info().name;
   mine.threads = threads;
-  if (wanted.backend == Backend::cuda) {
+  if (!needs_cpu(needed)) {
     const CudaDevices found = find_cuda_devices();
     const std::vector<RankSight> sights = gather_sights(found, world);
     const std::string problem = why_not_on_gpus(sights);
     const bool none_here = std::ranges::all_of(sights, sees_none);
-    static_cast<PlannedBackend&>(placement) = choose_backend(config, wanted, problem, none_here, allowed);
+    static_cast<PlannedBackend&>(placement) = choose_backend(config, needed, problem, none_here, allowed);
     if (problem.empty()) {
       take_gpus(config, sights, found, world.rank(), placement, mine);
     } else if (placement.host == Host::another) {
@@ -272,10 +260,10 @@ Placement place_ranks(const Config& config, const Communicator& world, int threa
 }
 
 PlannedBackend planned_backend(const Config& config, const CudaDevices& found, Host allowed) {
-  const WantedBackend wanted = wanted_backend(config);
-  if (wanted.backend == Backend::host) return {};
+  const std::optional<RequiredBackend> needed = required_backend(config);
+  if (needs_cpu(needed)) return {};
   const std::string problem = found.devices.empty() ? fmt::format("no CUDA device ({})", found.why_none) : "";
-  return choose_backend(config, wanted, problem, true, allowed);
+  return choose_backend(config, needed, problem, true, allowed);
 }
 
 std::string place_text(const RankInfo& rank) {

@@ -199,7 +199,10 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
 }
 
 std::optional<RequiredBackend> required_backend(const Config& config) {
+  const DeviceChoice asked = config.parallel.device;
   std::optional<RequiredBackend> found;
+  if (asked != DeviceChoice::automatic)
+    found = {asked == DeviceChoice::cuda ? Backend::cuda : Backend::host, "parallel.device"};
   const auto look = [&](const char* key, std::string_view name, const auto& registry) {
     const auto is_on = [&](Backend backend) {
       return std::ranges::any_of(

@@ -147,7 +147,7 @@ inline bool overlaps(Overlap choice, Backend backend, int ranks) {
   return backend != Backend::host && ranks > 1;
 }
 
-// The backend that the deck's kernels need, and the key that names one; none where the deck leaves it open.
+// The backend that the deck's device or kernels need, and the key that says so; none where both are open.
 struct RequiredBackend {
   Backend backend;
   const char* key;
