@@ -128,7 +128,6 @@ class BoundaryConditions<T>::FaceValues {
         device_(device),
         face_(f),
         cells_(config, f, subdomain, ghosts),
-        lowest_(lowest_temperature(config)),
         law_(face_law(config, f)),
         varies_(has_varying_coefficient(config, f)) {
     add_formulas(most_sweeps);
@@ -222,7 +221,7 @@ class BoundaryConditions<T>::FaceValues {
     const BoundaryConfig& boundary = boundary_of(config_, face_);
     if (is_plain(boundary)) {
       if (!several) scale_ = boundary_law(config_, face_).slope;
-      return add(boundary.value, scale_, boundary.has_temperature() ? lowest_ : no_bound);
+      return add(boundary.value, scale_, boundary.has_temperature() ? lowest_temperature(config_) : no_bound);
     }
     if (!varies_) return add(law_.value(), several ? 1 : boundary_law(config_, face_).slope, no_bound);
     const double k = conductivity(config_), h = size_at(config_, face_);
@@ -231,17 +230,16 @@ class BoundaryConditions<T>::FaceValues {
   }
 
   void find_classes() {
-    const MaterialClasses all = material_classes(config_);
+    all_ = material_classes(config_);
     const double h = spacing(config_)[cells_.normal], k_first = conductivity(config_);
-    for (std::size_t i = 0; i < all.count(); ++i) {
-      const double k = all.classes[i].conductivity[cells_.normal];
-      conductivity_.push_back(k);
-      if (all.classes[i].is_void()) {  // insulated, whatever the boundary is
+    for (std::size_t i = 0; i < all_.count(); ++i) {
+      const double k = all_.classes[i].conductivity[cells_.normal];
+      if (all_.classes[i].is_void()) {  // insulated, whatever the boundary is
         by_class_.push_back({1, 0, 0});
         continue;
       }
       const double relative = config_.grid.is_graded()
-                                  ? face_conductance(config_, all, cells_.normal, i, i) / (k_first / (h * h))
+                                  ? face_conductance(config_, all_, cells_.normal, i, i) / (k_first / (h * h))
                                   : k / k_first;
       by_class_.push_back(of_law(boundary_law(config_, face_, k), relative));
     }
@@ -250,7 +248,7 @@ class BoundaryConditions<T>::FaceValues {
     for (Index q = 0; q < cells_.rows; ++q)
       for (Index p = 0; p < cells_.pitch; ++p) {
         const Int3 cell = cells_.cell(p, q);
-        classes_.push_back(static_cast<std::uint8_t>(all.of(regions.of_loaded(cell), cell)));
+        classes_.push_back(static_cast<std::uint8_t>(all_.of(regions.of_loaded(cell), cell)));
       }
   }
   static CellBoundary<T> of_law(const BoundaryLaw& law, double conductance) {
@@ -265,7 +263,8 @@ class BoundaryConditions<T>::FaceValues {
     const auto law_of = [&, size = size_at(config_, face_)](std::size_t own, Index p, Index q) {
       const CellBoundary<T>& by_class = by_class_[own];
       if (!varies_ || by_class.conductance == 0) return by_class;
-      return of_law(law_.at(conductivity_[own], size, cells_.place(p, q), time), by_class.conductance);
+      return of_law(law_.at(all_.classes[own].conductivity[cells_.normal], size, cells_.place(p, q), time),
+                    by_class.conductance);
     };
     std::vector<CellBoundary<T>> everywhere;
     for (std::size_t own = 0; !over_face && own < by_class_.size(); ++own)
@@ -304,13 +303,12 @@ class BoundaryConditions<T>::FaceValues {
   Device& device_;
   Face face_;
   FaceCells cells_;
-  double lowest_;     // K, of temperatures
   double scale_ = 1;  // of the value of the only law
   FaceLaw law_;       // their sum
   bool varies_;
   std::vector<FaceFormula> formulas_;  // of b; and of a
   // Of a body of several materials:
-  std::vector<double> conductivity_;       // by class, W/(m K), along the normal
+  MaterialClasses all_;
   std::vector<CellBoundary<T>> by_class_;  // of a law that does not vary; a conductance of 0: a void
   std::vector<std::uint8_t> classes_;      // of the cells
   Buffer of_cells_;                        // Boundary::cells

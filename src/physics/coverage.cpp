@@ -49,13 +49,13 @@ struct Midpoints {
 }  // namespace
 
 CentreCover::CentreCover(const Config& config, const RegionValue& shape)
-    : shape_(shape), cells_(config.grid.cells), axes_(config), between_(centres_within(axes_, shape)) {
+    : shape_(shape), axes_(config), between_(centres_within(axes_, shape)) {
   const double smallest = std::min({axes_[0].smallest(), axes_[1].smallest(), axes_[2].smallest()});
   reach_ = std::max(0.0, shape.radius - rounding_of_per_cell * smallest);
   for (int axis = 0; axis < 3; ++axis)  // row() checks how far a cell is from the centre
     if (is_round(shape.shape, shape.axis, axis)) {
       between_.lo[axis] = 0;
-      between_.hi[axis] = cells_[axis];
+      between_.hi[axis] = axes_[axis].cells();
     }
 }
 
@@ -85,14 +85,14 @@ bool CentreCover::covers_any() const {
     const double u = std::floor(axes_[axis].in_cells(shape_.centre[axis]));
     const Index at =
         is_round(shape_.shape, shape_.axis, axis) ? clipped(axis, u, u + 1).first : between_.lo[axis];
-    nearest[axis] = std::min(at, cells_[axis] - 1);
+    nearest[axis] = std::min(at, axes_[axis].cells() - 1);
   }
   const CellRange range = row(nearest.y, nearest.z);
   return range.first < range.last;
 }
 
 CellRange CentreCover::clipped(int axis, double first, double last) const {
-  const auto n = static_cast<double>(cells_[axis]);
+  const auto n = static_cast<double>(axes_[axis].cells());
   return {static_cast<Index>(std::clamp(first, 0.0, n)), static_cast<Index>(std::clamp(last, 0.0, n))};
 }
 

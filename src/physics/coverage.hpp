@@ -49,7 +49,6 @@ class CentreCover {
   CellRange clipped(int axis, double first, double last) const;
 
   RegionValue shape_;
-  Int3 cells_;
   GridAxes axes_;
   double reach_;  // m, the radius less the tolerance
   Box between_;   // its cells along axes on which it is straight; all cells along the others

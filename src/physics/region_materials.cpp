@@ -295,9 +295,7 @@ class BodyParts {
     const std::optional<FaceLaw>& law = laws_[static_cast<int>(f)];
     if (!law) return false;
     if (is_plain(boundary_of(config_, f))) return true;
-    Vector3 at = GridAxes(config_).centre(cell);
-    at[axis_of(f)] = face_position(config_, f);
-    return law->at(1, 1, at, 0).a < 1;
+    return law->at(1, 1, GridAxes(config_).centre(cell), 0).a < 1;  // not of the axis along the normal
   }
 
   Row runs_of(Index y, Index z, std::span<const std::uint8_t> materials) {
