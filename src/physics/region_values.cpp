@@ -36,14 +36,10 @@ struct BadCell {
   }
 };
 
-// The datasets of a subdomain, by entry: x fastest; empty for entries of other shapes.
-using Datasets = std::vector<std::vector<double>>;
-
 // One row of cells along x while the entries are applied to it.
 struct Row {
-  Int3 first;     // global
-  Box subdomain;  // that `datasets` hold
-  const Datasets* datasets = nullptr;
+  Int3 first;                               // global
+  std::size_t place = 0;                    // of the first cell in the subdomain, x fastest
   std::vector<double> sums;                 // K or W/m^3, one per cell
   std::vector<double> shares;               // of the current entry
   std::vector<std::size_t> not_finite_by;   // the last entry with such a value, where a sum is not finite
@@ -116,7 +112,8 @@ class RegionValues::Region {
     }
   }
 
-  void apply_to(Row& row) const {
+  // `dataset`: what read_dataset() returned.
+  void apply_to(Row& row, const std::vector<double>& dataset) const {
     const Index first = row.first.x, end = first + std::ssize(row.sums);
     if (entry_->shape == Shape::constant) {
       mix_all(row, [&](std::size_t) { return value_; });
@@ -130,10 +127,10 @@ class RegionValues::Region {
     } else if (entry_->shape == Shape::formula) {
       const std::vector<double> values = formula_values(row);
       mix_all(row, [&](std::size_t i) { return values[i]; });
+    } else if (entry_->shape == Shape::dataset) {
+      mix_all(row, [&](std::size_t i) { return dataset[row.place + i]; });
     } else {
-      mix_all(row, [&](std::size_t i) {
-        return value_at(row, row.first + Int3{static_cast<Index>(i), 0, 0});
-      });
+      mix_all(row, [&](std::size_t i) { return value_at(row.first + Int3{static_cast<Index>(i), 0, 0}); });
     }
   }
 
@@ -187,20 +184,17 @@ class RegionValues::Region {
                              values.data());
     return values;
   }
-  double value_at(const Row& row, Int3 cell) const {
+  double value_at(Int3 cell) const {
     const Vector3 at = axes_.centre(cell), from = entry_->centre;
     switch (entry_->shape) {
-      case Shape::dataset: {
-        const Int3 place = cell - row.subdomain.lo, extent = row.subdomain.extent();
-        return (*row.datasets)[number_][place.x + extent.x * (place.y + extent.y * place.z)];
-      }
       case Shape::exact:
         return is_source_ ? exact_->source(at[0], at[1], at[2]) : (*exact_)(at[0], at[1], at[2], 0);
-      case Shape::constant:  // this and the next five: see apply_to()
+      case Shape::constant:  // this and the next six: see apply_to()
       case Shape::box:
       case Shape::sphere:
       case Shape::cylinder:
       case Shape::formula:
+      case Shape::dataset:
       case Shape::double_ellipsoid:
       case Shape::gaussian:
         break;
@@ -246,12 +240,12 @@ template <class T>
 HeatTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field) const {
   const double lowest = is_source_ ? -std::numeric_limits<double>::infinity() : lowest_temperature(config_);
   const Int3 extent = subdomain.extent();
-  Datasets datasets;
+  std::vector<std::vector<double>> datasets;  // by entry
   for (const Region& region : *regions_) datasets.push_back(region.read_dataset(config_, subdomain));
   const std::vector<std::uint8_t> voids =
       has_void_ ? void_cells(config_, subdomain) : std::vector<std::uint8_t>{};
   const CellWeights volumes(config_, subdomain);
-  std::vector<Row> rows(omp_get_max_threads(), Row{{}, subdomain, &datasets, {}, {}, {}, {}, {}});
+  std::vector<Row> rows(omp_get_max_threads());
   for (Row& row : rows) {
     row.sums.resize(extent.x);
     row.shares = row.sums;
@@ -263,9 +257,10 @@ HeatTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field) 
     for (Index y = 0; y < extent.y; ++y) {
       Row& row = rows[omp_get_thread_num()];
       row.first = subdomain.lo + Int3{0, y, z};
+      row.place = extent.x * (y + extent.y * z);
       std::fill(row.sums.begin(), row.sums.end(), 0.0);
-      if (has_void_) row.is_void = std::span(voids).subspan(extent.x * (y + extent.y * z), extent.x);
-      for (const Region& region : *regions_) region.apply_to(row);
+      if (has_void_) row.is_void = std::span(voids).subspan(row.place, extent.x);
+      for (std::size_t i = 0; i < regions_->size(); ++i) (*regions_)[i].apply_to(row, datasets[i]);
       if (is_source_) weigh(row.sums, volumes, y, z);
       store(row, scale, lowest, entries_.size(), &field(0, y, z));
       if (!is_source_) continue;
