@@ -13,8 +13,7 @@ namespace isotherm {
 // host/stencil_openmp.cpp, CUDA(stencil, naive, ...) by stencil_naive() of lectures/stencil/01_naive.cu. A
 // `lecture` is in lectures/, in teaching order; `production` kernels on a GPU are in production/. The kernels
 // of a backend are in order of speed. `auto` measures those that are `tried`; without measurements it takes
-// the last of these with temporal blocking for multigrid, implicit and rkl, and without for other methods, of
-// those for small subdomains on a GPU where there are such.
+// the last of them, with temporal blocking for multigrid, implicit and rkl, and without for other methods.
 constexpr bool tried = true, untried = false;
 constexpr Purpose lecture = Purpose::lecture, production = Purpose::production;
 
