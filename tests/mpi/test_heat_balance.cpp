@@ -133,8 +133,9 @@ ISOTHERM_ON_EACH_BACKEND(OneDiagnosis);
 TEST_P(OneDiagnosis, OfEveryKindOfDeck) {
   Config boundaries = decks::every_wall({17, 23, 31});
   boundaries.sources = decks::steady({1, 1, 1}).sources;
-  for (const Config& config : {boundaries, decks::steady({16, 15, 14}), decks::moving_sources({17, 13, 11}),
-                               decks::sources_in_few_cells({24, 18, 17})}) {
+  for (const Config& config :
+       {boundaries, decks::steady({16, 15, 14}), decks::moving_sources({17, 13, 11}),
+        decks::varying_laws({15, 14, 13}), decks::sources_in_few_cells({24, 18, 17})}) {
     expect_one_line<double>(config, device());
     expect_one_line<float>(config, device());
   }

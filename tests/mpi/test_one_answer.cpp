@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "backend_fixture.hpp"
 #include "config/boundary_laws.hpp"
@@ -121,27 +122,33 @@ void expect_one_answer(Config config, const Ways& ways, Device& device, const Ru
 const auto at_once = [](auto& solver) { return outcomes(solver, {7}); };
 
 template <class T>
+bool can_sweep(const StencilKernel<T>& kernel, const Config& config) {
+  const bool several = has_several_materials(config);
+  const bool varying = several ? coefficients_use_time(config) : has_varying_coefficients(config);
+  return (kernel.sweeps_materials || !several) && (kernel.takes_varying_a() || !varying);
+}
+
+template <class T>
 void expect_one_answer_of_kernels(const Config& config, Device& device) {
   Ways ways{.kernels = {}, .nth = 7};
   for (const auto& kernel : stencil_kernels<T>()) {
-    if (kernel.backend != device.backend()) continue;
-    if (has_varying_coefficients(config) && !kernel.takes_varying_a()) continue;
-    ways.kernels.emplace_back(kernel.name);
+    if (kernel.backend == device.backend() && can_sweep(kernel, config))
+      ways.kernels.emplace_back(kernel.name);
   }
   expect_one_answer<T>(config, ways, device, at_once);
 }
 
 // One kernel of each kind of boundary and region handling, so that not every kernel is tested with every halo
 // width; for several materials, every kernel that supports them.
-std::vector<std::string> kernels_of_kinds(Backend backend, bool several_materials = false) {
-  std::vector<std::string> kinds = {"naive", "coarsened", "tma_pipeline"};
-  if (backend == Backend::host) kinds = {"reference", "openmp"};
-  if (several_materials) kinds.clear();
-  for (const auto& kernel : stencil_kernels<double>())
-    if (kernel.backend == backend &&
-        (several_materials ? kernel.sweeps_materials : kernel.max_time_block > 1))
-      kinds.emplace_back(kernel.name);
-  return kinds;
+std::vector<std::string> kernels_of_kinds(Backend backend, const Config& config) {
+  const std::set<std::string_view> kinds{"reference", "openmp", "naive", "coarsened", "tma_pipeline"};
+  std::vector<std::string> names;
+  for (const auto& kernel : stencil_kernels<double>()) {
+    const bool is_kind = kinds.contains(kernel.name) || kernel.max_time_block > 1;
+    if (kernel.backend == backend && can_sweep(kernel, config) && (is_kind || has_several_materials(config)))
+      names.emplace_back(kernel.name);
+  }
+  return names;
 }
 
 template <class T>
@@ -151,7 +158,7 @@ void expect_one_answer_at_every_halo_width(Config config, Device& device) {
   const Ways ways{// each axis, and as many as can be
                   .process_grids = process_grids(Communicator::world().size(), config.grid.cells),
                   .halo_widths = {1, 2, 3, 4},
-                  .kernels = kernels_of_kinds(device.backend()),
+                  .kernels = kernels_of_kinds(device.backend(), config),
                   .nth = 5};
   // Between checks: less than a period, several, no multiple of a halo width; single sweeps in between.
   expect_one_answer<T>(config, ways, device, [](auto& solver) { return outcomes(solver, {1, 7, 5, 1, 3}); });
@@ -192,8 +199,9 @@ void expect_one_answer_of_cycles(MethodName method, Config config, Device& devic
   config.problem.method = method;
   config.problem.check_interval = 1;
   config.solver.whole_grid = whole_grid;
+  config = decks::with_step_limits(config);
   const Ways ways{.halo_widths = {4},
-                  .kernels = kernels_of_kinds(device.backend(), has_several_materials(config)),
+                  .kernels = kernels_of_kinds(device.backend(), config),
                   .overlaps = {Overlap::automatic},
                   .nth = 3};
   expect_one_answer<T>(config, ways, device,
@@ -217,7 +225,7 @@ TEST_P(OneAnswer, OfMultigridOfSeveralMaterials) {
 
 // Every kernel that sweeps materials gives the result of the host's reference kernel, NaN included.
 TEST_P(OneAnswer, OfABodyInAVoid) {
-  Config config = decks::with_step_limits(decks::in_a_void({26, 17, 15}));
+  Config config = decks::in_a_void({26, 17, 15});
   config.problem.cycle = 8;
   expect_one_answer_of_cycles<double>(MethodName::chebyshev, config, device());
   expect_one_answer_of_cycles<float>(MethodName::jacobi, decks::in_a_void({19, 15, 16}), device());
@@ -232,7 +240,7 @@ TEST_P(OneAnswer, OfABodyInAVoid) {
 // With sources that are constant, that move, and that are formulas.
 TEST_P(OneAnswer, OfCellsOfSeveralSizes) {
   const auto expect = [&]<class T>(T, MethodName method, const Config& config) {
-    expect_one_answer_of_cycles<T>(method, decks::with_step_limits(decks::graded(config)), device(), 500);
+    expect_one_answer_of_cycles<T>(method, decks::graded(config), device(), 500);
   };
   expect(double{}, MethodName::multigrid, decks::several({37, 32, 18}));
   expect(float{}, MethodName::multigrid, decks::steady({26, 41, 15}));
@@ -240,6 +248,25 @@ TEST_P(OneAnswer, OfCellsOfSeveralSizes) {
   moving.problem.dt = 10 * stable_dt(decks::with_step_limits(decks::graded(moving)));
   expect(double{}, MethodName::rkl, moving);
   expect(float{}, MethodName::euler, decks::moving_sources({37, 13, 12}));
+}
+
+// Of one material and of several; the coarse grids of multigrid and implicit have the laws of the finest.
+TEST_P(OneAnswer, OfVaryingLaws) {
+  const auto expect = [&]<class T>(T, const Config& config, std::initializer_list<MethodName> methods) {
+    for (const MethodName method : methods)
+      expect_one_answer_of_cycles<T>(method, decks::with_varying_laws(config), device(), 500);
+  };
+  Config steady = decks::steady({21, 14, 18}), transient = decks::every_wall({17, 14, 12}),
+         body = decks::several({19, 14, 16});
+  for (const Config& config : {steady, body})
+    expect(double{}, config, {MethodName::jacobi, MethodName::chebyshev, MethodName::multigrid});
+  expect(float{}, steady, {MethodName::chebyshev, MethodName::multigrid});
+  body.problem = transient.problem;
+  expect(double{}, body, {MethodName::euler});
+  transient.problem.dt = body.problem.dt = 20 * stable_dt(transient);
+  for (const Config& config : {transient, body})
+    expect(double{}, config, {MethodName::rkl, MethodName::implicit});
+  expect(float{}, transient, {MethodName::rkl, MethodName::implicit});
 }
 
 TEST_P(OneAnswer, OfMultigrid) {
@@ -457,9 +484,8 @@ void expect_one_answer_of_time_blocks(const Drawn& drawn, Device& device) {
             .overlaps = {drawn.overlap},
             .time_block = drawn.time_block};
   for (const auto& kernel : stencil_kernels<T>()) {
-    if (kernel.backend != device.backend() || kernel.max_time_block == 1) continue;
-    if (has_several_materials(config) && !kernel.sweeps_materials) continue;
-    ways.kernels.emplace_back(kernel.name);
+    if (kernel.backend == device.backend() && kernel.max_time_block > 1 && can_sweep(kernel, config))
+      ways.kernels.emplace_back(kernel.name);
   }
   expect_one_answer<T>(config, ways, device, [&](auto& solver) { return outcomes(solver, drawn); });
 }

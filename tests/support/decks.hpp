@@ -31,17 +31,21 @@ inline Config every_wall(Int3 cells) {
   return config;
 }
 
-// Coefficients that vary over faces and in time, laws that add up, and patches that cut cells.
-inline Config varying_laws(Int3 cells) {
-  Config config = every_wall(cells);
+// Coefficients that vary over faces and, unless it is steady, in time; laws that add up, and patches that cut
+// cells.
+inline Config with_varying_laws(Config config) {
+  const std::string time = config.problem.kind == ProblemKind::steady ? "0" : "t";
   config.boundaries[0].where = {Interval{0.011, 0.02}, Interval{0.07, 0.083}};
   config.boundaries[0].rest = {BoundaryKind::convection, 290.0, 30.0};
-  config.boundaries[1].coefficient = Expression("40 + 300*y + 1e4*t", "yzt");
+  config.boundaries[1].coefficient = Expression("40 + 300*y + 1e4*" + time, "yzt");
   config.boundaries[2].laws = {{BoundaryKind::flux, Expression("5000*cos(9*x)", "xzt"), 0},
                                {BoundaryKind::convection, 285.0, Expression("20 + 90*z", "xzt")}};
-  config.boundaries[4] = {BoundaryKind::convection, 300.0, Expression("900*(1 + sin(40*t))", "xyt")};
+  config.boundaries[4] = {BoundaryKind::convection, 300.0,
+                          Expression("900*(1 + sin(40*" + time + "))", "xyt")};
   return config;
 }
+
+inline Config varying_laws(Int3 cells) { return with_varying_laws(every_wall(cells)); }
 
 // Drops boundary conditions that vary in time, whose values the host computes for every sweep.
 inline Config without_time(Config config) {

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bodies import PROBLEMS, TEMPORAL, TO_ROUNDING, check, expect_one_answer, expect_the_same_bits_after_a_restart, field, run
-from program import isotherm, ran
+from bodies import TO_ROUNDING, check, field, run
+from program import isotherm
 import runs
 
 K, RHO_C = 3.0, 2000 * 800.0
@@ -20,63 +20,42 @@ TWO_HALVES = {"material": {"default": "a"}, "materials": {"a": METAL, "b": {**ME
               "regions": [{"shape": "box", "material": "b", "from": [0, 0, 0], "to": [0.003, 1, 1]}]}
 TOP = "300 + 4000*x + 7000*0.008"  # at z_max
 STEADY = {**TO_ROUNDING, "multigrid": {"kind": "steady", "tolerance": 0, "max_cycles": 25}}  # for one material, too
-each_of_methods = pytest.mark.parametrize("problem", STEADY.values(), ids=STEADY)
-each_of_bodies = pytest.mark.parametrize("more", [{}, TWO_HALVES], ids=["one", "several"])
 
 
-def expect_linear(folder, z_max, problem, **more):
-    """A linear field, which the grid represents exactly; `z_max` has its flux or its temperature. That of z_min is the one law of a list."""
+def air(coefficient, flux="0"):
+    """Convection that gives z_max what `flux` lacks of the heat that the linear field conducts."""
+    return {"kind": "convection", "coefficient": coefficient, "ambient": f"{TOP} + ({K}*7000 - ({flux}))/({coefficient})"}
+
+
+PADS = [{"kind": "temperature", "value": value, "where": {"from": [low * 1e-3, 0], "to": [high * 1e-3, 0.005]}}
+        for low, high, value in ((0, 1, 358), (1, 2, 362), (2, 5, TOP))]
+FORMS = {  # of the law at z_max
+    "flux and convection": [{"kind": "flux", "value": 5e3}, air(500, 2e4), "insulated", {"kind": "flux", "value": "2e4*0.75 + 0*x"}],
+    "two convections": [air(10, 9e3), air(15, f"{K}*7000 - 9e3")],
+    "rectangle that cuts cells, and around it": {**air(25), "where": {"from": [0, 0], "to": [0.0023, 0.005]}, "else": air(25)},
+    "table over time": {**air(25), "coefficient": {"table": [[0, 25], [1, 25]]}},
+    "formula of place": air("200 + 9e4*x"),
+    "formula of time": air("200 + 50*sin(9*t)"),
+    "formula of place and time": air("200 + 9e4*x + 50*sin(9*t)"),
+    "pads and convection": [PADS[0], air(200), *PADS[1:]],
+    "pads, one with convection around it": [{**PADS[0], "else": air(200)}, *PADS[1:]],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("problem", STEADY.values(), ids=STEADY)
+@pytest.mark.parametrize("more", [{}, TWO_HALVES], ids=["one", "several"])
+def test_every_form_gives_the_linear_field(tmp_path, form, problem, more):
+    """Which the grid represents exactly. The temperature of z_min is the one law of a list."""
+    if "time" in form and "kind" in problem:
+        return
     boundaries = {"x_min": {"kind": "flux", "value": -K * 4000}, "x_max": {"kind": "flux", "value": K * 4000},
-                  "z_min": [{"kind": "temperature", "value": "300 + 4000*x"}], "z_max": z_max}
-    record = run(folder, deck(boundaries, problem, **more))
+                  "z_min": [{"kind": "temperature", "value": "300 + 4000*x"}], "z_max": FORMS[form]}
+    record = run(tmp_path, deck(boundaries, problem, **more))
     x, z = ((np.arange(n) + 0.5) * 1e-3 for n in (6, 8))
-    error = np.abs(field(folder / "out") - (300 + 4000 * x + 7000 * z[:, None, None])).max()
+    error = np.abs(field(tmp_path / "out") - (300 + 4000 * x + 7000 * z[:, None, None])).max()
     assert error <= 1e-11 * 300, error
     assert record["end_state"]["heat"]["faces_W"]["z_max"] == pytest.approx(K * 7000 * 30e-6, rel=1e-9)
-
-
-@each_of_methods
-@each_of_bodies
-def test_flux_and_convection_add_up(tmp_path, problem, more):
-    flux = 2e4  # of two entries; convection adds the rest
-    air = {"kind": "convection", "coefficient": 500, "ambient": f"{TOP} + ({K}*7000 - {flux})/500"}
-    laws = [{"kind": "flux", "value": flux / 4}, air, "insulated", {"kind": "flux", "value": f"{flux}*0.75 + 0*x"}]
-    expect_linear(tmp_path, laws, problem, **more)
-
-
-@each_of_methods
-@each_of_bodies
-def test_forms_of_one_law_agree(tmp_path, problem, more):
-    """The sum of two, a rectangle that cuts cells with the same law around it, a table over time."""
-    ambient = f"{TOP} + {K}*7000/25"
-    one = {"kind": "convection", "coefficient": 25, "ambient": ambient}
-    forms = [[{**one, "coefficient": 10, "ambient": f"{ambient} - 12"}, {**one, "coefficient": 15, "ambient": f"{ambient} + 8"}],
-             {**one, "where": {"from": [0, 0], "to": [0.0023, 0.005]}, "else": one}]
-    if "kind" not in problem:
-        forms.append({**one, "coefficient": {"table": [[0, 25], [1, 25]]}})
-    for laws in forms:
-        expect_linear(tmp_path, laws, problem, **more)
-
-
-@pytest.mark.parametrize("coefficient", ["200 + 9e4*x", "200 + 9e4*x + 50*sin(9*t)", "200 + 50*sin(9*t)"])
-@each_of_methods
-@each_of_bodies
-def test_a_coefficient_is_a_formula(tmp_path, coefficient, problem, more):
-    """The ambient temperature follows from the flux through the face."""
-    if "t" in coefficient.replace("sin(", "") and "kind" in problem:
-        return
-    law = {"kind": "convection", "coefficient": coefficient, "ambient": f"{TOP} + {K}*7000/({coefficient})"}
-    expect_linear(tmp_path, law, problem, **more)
-
-
-@each_of_methods
-def test_pads_of_different_temperatures_on_one_face(tmp_path, problem):
-    """Three pads, two of them a column of cells each; convection gives the rest of the face its flux."""
-    pads = [{"kind": "temperature", "value": value, "where": {"from": [low * 1e-3, 0], "to": [high * 1e-3, 0.005]}}
-            for low, high, value in ((0, 1, 358), (1, 2, 362), (2, 5, TOP))]
-    air = {"kind": "convection", "coefficient": 200, "ambient": f"{TOP} + {K}*7000/200"}
-    expect_linear(tmp_path, [pads[0], air, *pads[1:]], problem)
-    expect_linear(tmp_path, [{**pads[0], "else": air}, *pads[1:]], problem)
 
 
 PATCH = {"from": [0.0007, 0.00133], "to": [0.00412, 0.0031]}  # cuts cells on all four sides
@@ -126,58 +105,6 @@ def test_a_temperature_holds_in_a_patch(tmp_path, problem):
         "points": [[0.0025, 0.0025, 0.008], [0.0055, 0.0005, 0.008], [0.0015, 0.0005, 0.008]]}}})
     at = runs.probed(tmp_path / "out")[-1]
     assert at[:2] == pytest.approx([402.5, 405.5], abs=1e-9) and at[2] < 401
-
-
-def laws_everywhere(several, problem):
-    steady = problem.get("kind") == "steady"
-    timed = "" if steady else " + 5*t"
-    of_time = "" if steady else " + 20*sin(30*t)"
-    patch = {"from": [0.021, 0.033], "to": [0.143, 0.1]}
-    return {
-        "grid": {"cells": [23, 14, 17], "lengths": [0.31, 0.2, 0.17]},
-        **({"material": {"default": "a"}, "materials": {"a": METAL, "b": {**METAL, "conductivity": [9, 4, 1]}},
-            "regions": [{"shape": "sphere", "material": "b", "centre": [0.1, 0.1, 0.15], "radius": 0.09}]}
-           if several else {"material": METAL}),
-        "boundaries": {
-            "x_min": {"kind": "convection", "coefficient": f"50 + 100*y{of_time}", "ambient": f"300 + 50*z{timed}"},
-            "x_max": [{"kind": "flux", "value": f"2e3*y{timed}"}, {"kind": "convection", "coefficient": 25, "ambient": 300}],
-            "y_min": [{"kind": "temperature", "value": f"350 + 30*x{timed}", "where": patch,
-                       "else": {"kind": "convection", "coefficient": 40, "ambient": 280}},
-                      {"kind": "temperature", "value": f"330{timed}", "where": {"from": [0.2, 0.05], "to": [0.29, 0.15]}}],
-            "y_max": "insulated",
-            "z_min": {"kind": "flux", "value": "4e4*x", "where": patch},
-            "z_max": [{"kind": "convection", "coefficient": "80 + 30*sin(20*x)", "ambient": 310, "where": patch,
-                       "else": {"kind": "flux", "value": 200}},
-                      {"kind": "convection", "coefficient": f"5{of_time.replace('20', '2')}", "ambient": "290 + 9*x*y"}]},
-        "initial": [{"shape": "formula", "formula": "300 + 40*x*y + 20*sin(30*z)"}],
-        "problem": problem,
-        "output": {"snapshots": False, "diagnostics": 20},
-    }
-
-
-METHODS = {**PROBLEMS, "implicit": {"method": "implicit", "steps": 2, "dt": 20}}
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("several, precision", [(False, "fp64"), (False, "fp32"), (True, "fp64")])
-def test_one_answer(tmp_path, several, precision, method):
-    body = {**laws_everywhere(several, METHODS[method]), "precision": precision}
-    blocks = TEMPORAL if several and "kind" in METHODS[method] else "auto"  # no temporal kernel supports coefficients that use t
-    expect_one_answer(tmp_path, body, kernel=blocks, ranks=4, residuals=True)
-
-
-def test_a_restart_on_other_ranks_ends_in_the_same_field(tmp_path):
-    expect_the_same_bits_after_a_restart(tmp_path, laws_everywhere(False, {"steps": 40}), "problem.steps=17")
-
-
-def test_the_resolved_deck_is_the_same_problem(tmp_path):
-    body = laws_everywhere(False, {"steps": 5})
-    first = run(tmp_path, body, "boundaries.z_max.0.else.value=300")
-    body["boundaries"]["z_max"][0]["else"]["value"] = 300
-    assert run(tmp_path, body)["fingerprint"] == first["fingerprint"]
-    resolved = next(path for path in (tmp_path / "out").glob("*.yaml"))
-    ran("run", resolved, "--progress=off", "output.directory=again", cwd=tmp_path)
-    assert runs.record(tmp_path / "again")["fingerprint"] == first["fingerprint"]
 
 
 HELD = {"kind": "temperature", "value": 300}
