@@ -124,15 +124,17 @@ const Entry good = row<Fault::none>("good"), recorded = row<Fault::none, true>("
 
 class HaloLinks : public BackendTest {
  protected:
-  // Subdomains in a row along z; every cell that is exchanged holds the number of its rank.
+  // Subdomains in a row along z.
+  Decomposition column() const {
+    const int ranks = world().size();
+    return Decomposition({5, 4, 3 * ranks}, {1, 1, ranks}, {});
+  }
   template <class Use>
   auto with_exchange(const std::vector<Entry>& registry, const TransportSettings& settings, Use use) {
-    const int ranks = world().size();
-    const Decomposition decomposition({5, 4, 3 * ranks}, {1, 1, ranks}, {});
-    const Int3 extent = decomposition.subdomain(world().rank()).extent();
+    const Int3 extent = column().subdomain(world().rank()).extent();
     Field<double> field(device(), extent, 1), other(device(), extent, 1);
-    HaloExchange<double> halo(decomposition, world(), device(), {halo_field(field), halo_field(other)},
-                              settings, registry);
+    HaloExchange<double> halo(column(), world(), device(), {halo_field(field), halo_field(other)}, settings,
+                              registry);
     return use(halo);
   }
   std::vector<HaloLink> links(const std::vector<Entry>& registry, const TransportSettings& settings) {
@@ -244,15 +246,11 @@ TEST(PackedTransport, AbandonsItsWireAndKnowsWhyAllAreBroken) {
 // A rank that fails or does not answer is detected in time, by its peers too, with every transport of the
 // registry. test_halo_exchange.cpp tests the cells, test_one_answer.cpp compares with one rank.
 
-class TransportRegistry : public BackendTest {
+class TransportRegistry : public HaloLinks {
  protected:
-  // Subdomains in a column along z.
-  Decomposition column() const {
-    const int ranks = world().size();
-    return Decomposition({7, 4, 3 * ranks}, {1, 1, ranks}, {});
-  }
   template <class Check>
   void on_each_transport(Check check) {
+    if (alone()) GTEST_SKIP() << "needs two ranks";
     for (const std::string& transport : usable_transports(device(), world())) {
       SCOPED_TRACE(transport);
       check(*find_transport(transport));
@@ -261,17 +259,12 @@ class TransportRegistry : public BackendTest {
 };
 
 TEST_P(TransportRegistry, APeerThatNeverSendsIsGivenUp) {
-  if (world().size() == 1) GTEST_SKIP() << "needs two ranks";
   on_each_transport([&](const Entry& entry) {
     real_transport = &entry;
-    const std::vector<Entry> registry{hanging, *find_transport("host")};
-    const Decomposition decomposition = column();
-    Field<double> field(device(), decomposition.subdomain(world().rank()).extent(), 1);
-    const HaloExchange<double> halo(decomposition, world(), device(), {halo_field(field)},
-                                    {.timeout = timeout}, registry);
+    const std::vector<HaloLink> found = links({hanging, *find_transport("host")}, patient);
     real_transport = nullptr;
-    for (const HaloLink& link : halo.links()) {
-      if (world().rank() != 1 && link.peer != 1) continue;
+    for (const HaloLink& link : found) {
+      if (!is_bad(link)) continue;
       EXPECT_EQ(link.transport, "host");
       const std::string& why = link.measurements.front().why_not;
       // Or given up because of another peer, if the wires of a rank share one state.
@@ -280,40 +273,36 @@ TEST_P(TransportRegistry, APeerThatNeverSendsIsGivenUp) {
       }
     }
     // Ranks must not reuse the state that was abandoned.
-    const HaloExchange<double> next(decomposition, world(), device(), {halo_field(field)},
-                                    {.name = std::string(entry.name), .timed = false});
-    for (const HaloLink& link : next.links()) EXPECT_EQ(link.transport, entry.name);
+    const TransportSettings named{.name = std::string(entry.name), .timed = false};
+    for (const HaloLink& link : links({entry}, named)) EXPECT_EQ(link.transport, entry.name);
   });
 }
 
 // OneAnswer.OfMultigridByEveryTransport compares the cells that are gathered.
 TEST_P(TransportRegistry, ThoseThatNeedNoHostGather) {
-  if (world().size() == 1) GTEST_SKIP() << "needs two ranks";
-  const Decomposition decomposition = column();
   std::vector<Box> blocks;
-  for (int rank = 0; rank < world().size(); ++rank) blocks.push_back(decomposition.subdomain(rank));
+  for (int rank = 0; rank < world().size(); ++rank) blocks.push_back(column().subdomain(rank));
+  Field<double> whole(device(), {5, 4, 3 * world().size()}, 1);
   on_each_transport([&](const Entry& entry) {
-    Field<double> field(device(), decomposition.subdomain(world().rank()).extent(), 1),
-        whole(device(), {7, 4, 3 * world().size()}, 1);
-    const HaloExchange<double> halo(decomposition, world(), device(), {halo_field(field)},
-                                    {.name = std::string(entry.name), .timed = false});
-    const auto gathering = halo.connect_all(halo_field(whole), gather_messages(blocks, world().rank()));
-    EXPECT_EQ(gathering != nullptr, entry.name == "peer" || entry.name == "nccl");
+    const TransportSettings named{.name = std::string(entry.name), .timed = false};
+    with_exchange({entry}, named, [&](const HaloExchange<double>& halo) {
+      const auto gathering = halo.connect_all(halo_field(whole), gather_messages(blocks, world().rank()));
+      EXPECT_EQ(gathering != nullptr, entry.name == "peer" || entry.name == "nccl");
+    });
   });
 }
 
 // Memory that no other process can open.
 TEST_P(TransportRegistry, WhereOneRankCannotConnectItsPeersKnowWhy) {
-  if (world().size() == 1 || !find_transport("peer")->unsupported(device()).empty()) {
+  if (alone() || !find_transport("peer")->unsupported(device()).empty()) {
     GTEST_SKIP() << "needs two ranks with a GPU each";
   }
-  const Decomposition decomposition = column();
-  Field<double> field(device(), decomposition.subdomain(world().rank()).extent(), 1);
+  Field<double> field(device(), column().subdomain(world().rank()).extent(), 1);
   const Buffer elsewhere(device(), field.bytes(), Memory::staging);
   HaloField<double> bound = halo_field(field);
   if (world().rank() == 1) bound.memory = elsewhere.data();
   expect_says(refusal<CollectiveError>(
-                  [&] { HaloExchange<double>(decomposition, world(), device(), {bound}, {.name = "peer"}); },
+                  [&] { HaloExchange<double>(column(), world(), device(), {bound}, {.name = "peer"}); },
                   ExitCode::unavailable),
               "transport 'peer' does not work between ranks 0 and 1 (rank 1: cudaIpcGetMemHandle failed");
 }
