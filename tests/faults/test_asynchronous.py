@@ -139,15 +139,6 @@ def test_a_run_to_its_tolerance(tmp_path, reduction, norm, ranks):
         assert (record["residual"]["last_sweep"], record["residual"]["extra_sweeps"]) == (ended, 7)
 
 
-@pytest.mark.parametrize("interval", [30, 7, 1])
-def test_the_last_sweep_is_always_checked(tmp_path, interval):
-    words = ["problem.tolerance=0", "problem.max_sweeps=100", f"problem.check_interval={interval}"]
-    (_, before, expected), (late, after, found) = both(tmp_path, STEADY, *words, code=10)
-    assert found == expected and found[-1]["sweep"] == "100" and after["fingerprint"] == before["fingerprint"]
-    assert after["residual"] == before["residual"] | {"check": "asynchronous"} and after["residual"]["extra_sweeps"] == 0
-    assert "NOT reached; of sweep 100, 0 extra sweeps (asynchronous checks)\n" in late.stdout
-
-
 @pytest.mark.parametrize("ranks", [0, 4])
 def test_divergence_is_found_late_and_says_so(tmp_path, ranks):
     (at_once, before, expected), (late, after, found) = both(tmp_path, WARMED, *UNSTABLE, ranks=ranks, code=76)
