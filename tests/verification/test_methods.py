@@ -130,18 +130,7 @@ def field_of_steps(folder, deck, steps, *settings):
     return field(folder / "out")
 
 
-LONG_STEPS = [["problem.method=rkl"], ["problem.method=implicit"], ["problem.method=implicit", "problem.scheme=backward_euler"]]
-
-
-# The last method starts at 2^order, as errors of higher order still contribute.
-@pytest.mark.parametrize("method, steps, least, most", [(LONG_STEPS[0], 8, 3.7, 6), (LONG_STEPS[1], 8, 3.8, 4.6), (LONG_STEPS[2], 16, 1.9, 2.2)])
-def test_order_in_time(tmp_path, method, steps, least, most):
-    """Also converges to the field of euler, within the accuracy of that field."""
-    fields = [field_of_steps(tmp_path, TRANSIENT, steps * times, *method) for times in (1, 2, 4)]
-    differences = [np.abs(a - b).max() for a, b in zip(fields, fields[1:])]
-    assert least < differences[0] / differences[1] < most
-    run(tmp_path, TRANSIENT, "problem.method=euler", name="euler")
-    assert np.abs(fields[-1] - field(tmp_path / "euler")).max() < 2 * differences[1] + 0.005
+LONG_STEPS = [["problem.method=rkl"], ["problem.method=implicit"]]
 
 
 @pytest.mark.parametrize("coefficient", ["3", "3 + 40*sin(20*t)*sin(20*t)"])
@@ -167,7 +156,7 @@ def test_a_stage_is_solved_with_the_coefficient_of_its_time(tmp_path, coefficien
     assert np.abs(fields[1] - fields[0]).max() < 2e-5
 
 
-@pytest.mark.parametrize("method", [*LONG_STEPS[:2], [*LONG_STEPS[1], "precision=mixed"]] + [[*LONG_STEPS[0], "problem.tolerance=0.01"], [*LONG_STEPS[1], "problem.tolerance=0.03"]])
+@pytest.mark.parametrize("method", [*LONG_STEPS, [*LONG_STEPS[1], "precision=mixed"]] + [[*LONG_STEPS[0], "problem.tolerance=0.01"], [*LONG_STEPS[1], "problem.tolerance=0.03"]])
 def test_one_answer_of_long_steps(tmp_path, method):
     """With a boundary that changes from step to step; stopped and resumed on other ranks; outputs at their times."""
     settings = ["boundaries.x_min.value=300 + 40*t*y", "output.every_time=0.05", "output.diagnostics=2", "problem.dt=0.01", *method]
