@@ -150,27 +150,16 @@ def test_divergence_is_found_late_and_says_so(tmp_path, ranks):
     assert (after["residual"]["last_sweep"], after["residual"]["extra_sweeps"], after["performance"]["sweeps"]) == (30, 30, 60)
 
 
-GAINS_NOTHING = "problem.check: asynchronous gains nothing (%s waits for the field at every check); write"
-
-
-def test_a_snapshot_is_of_a_field_that_was_checked(tmp_path):
-    """A snapshot waits for the field anyway, so a check of that sweep is immediate: no snapshot contains a diverged field."""
-    words = [*UNSTABLE, "output.snapshots=true", "output.every_steps=60", "problem.check_interval=60"]
-    (_, before, _), (_, after, _) = both(tmp_path, WARMED, *words, code=76)
-    assert after["files"] == before["files"] == ["deck_00000000.hdf", "deck_00000060.diverged.hdf"]
-    assert after["residual"]["extra_sweeps"] == 0
-    assert any(GAINS_NOTHING % "output.every_steps 60" in warning for warning in after["warnings"])
-
-
 def test_diagnostics_stand_where_they_stand_without(tmp_path):
-    """Every other check coincides with diagnostics, and is not asynchronous; rows stay in order of their sweeps. With diagnostics at
-    every check no check is asynchronous."""
+    """Every other check coincides with diagnostics, and is not asynchronous; rows stay in order of their sweeps. With diagnostics or
+    snapshots at every check no check is asynchronous (unit/test_schedule.cpp)."""
     (_, before, expected), (_, after, found) = both(tmp_path, WARMED, "output.diagnostics=60")
     assert found == expected and [row["sweep"] for row in found] == ["0", "1", "30", "60", "90", "100"]
     assert all(row["residual"] for row in found[1:]) and found[3]["mean_K"] and not found[2]["mean_K"]
     assert after["warnings"] == before["warnings"]
-    _, (_, record, _) = both(tmp_path, WARMED, "output.diagnostics=15", "output.overwrite=true")
-    assert any(GAINS_NOTHING % "output.diagnostics 15" in warning for warning in record["warnings"])
+    for key in ("diagnostics", "every_steps"):
+        said = ran("check", "deck.yaml", "problem.check=asynchronous", "output.snapshots=true", f"output.{key}=15", cwd=tmp_path).stdout
+        assert f"problem.check: asynchronous gains nothing (output.{key} 15 waits for the field at every check); write" in said
 
 
 @pytest.mark.parametrize("ranks", [0, 4])
