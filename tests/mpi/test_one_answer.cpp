@@ -342,7 +342,7 @@ TEST_P(SweepGraph, LeavesTheBitsAlone) {
     }
     return outcomes(solver, {3, 16, 1, 33});
   };
-  for (const char* reduction : {"fused", "warp_shuffle"}) {
+  for (const std::string reduction : {"fused", "warp_shuffle"}) {
     const Ways ways{.every_transport = true,
                     .process_grids = {even_process_grid(world().size())},
                     .halo_widths = {1, 3},
@@ -350,8 +350,9 @@ TEST_P(SweepGraph, LeavesTheBitsAlone) {
                     .graph = true};
     for (const Config& config :
          {decks::without_time(decks::every_wall({9, 10, 13})), decks::periodic({8, 9, 13})}) {
-      expect_one_answer<double>(config, ways, device(), run);
-      expect_one_answer<float>(config, ways, device(), run);
+      // With one reduction each where ranks may share a GPU, which then runs each exchange in turns.
+      if (alone || reduction == "fused") expect_one_answer<double>(config, ways, device(), run);
+      if (alone || reduction != "fused") expect_one_answer<float>(config, ways, device(), run);
     }
   }
 }
