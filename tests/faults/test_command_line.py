@@ -43,6 +43,7 @@ WRONG = [  # the start of stderr
     (["study", "deck.yaml", "--frob"], 2, "isotherm: unrecognized arguments: --frob; see isotherm study "),
     (["study", "deck.yaml", "--jobs", "0"], 2, "isotherm: argument --jobs: '0' is no number from 1 to 4096"),
     (["study", "deck.yaml", "--collect", "--dry-run"], 2, "isotherm: --collect excludes --dry-run; see "),
+    (["study", "deck.yaml", "--case", "c", "--slurm"], 2, "isotherm: --case excludes --slurm; see "),
     (["run", "deck.yaml", "-x=3"], 2, "isotherm: The following argument was not expected: -x=3"),
     (["run", "deck.yaml", "--ranks", "2"], 2, "isotherm: The following argument was not expected: --ranks"),
     (["run", "deck.yaml", "--progress"], 2, "isotherm: --progress: 1 required ENUM:{auto, bar, lines, off} missing"),

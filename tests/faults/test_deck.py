@@ -208,9 +208,15 @@ def test_a_field_that_is_not_finite_keeps_the_earlier_run(folder):
     ('boundaries.x_min={kind: temperature, value: "1e5*(0.005-t)"}', "boundaries.x_min.value: "),
     ('boundaries.x_min=[{kind: convection, ambient: 300, coefficient: "1e3*(0.005-t)", '
      'where: {from: [0.5, 0.5], to: [1, 1]}}, insulated]',
-     "boundaries.x_min.0.coefficient: -0.4151624548736467 W/(m^2 K) at cell (0, 4, 5) "
-     "(x = 0 m, y = 0.5 m, z = 0.55 m, t = 0.0054"),
+     "boundaries.x_min.0.coefficient: -0.4... W/(m^2 K) at cell (0, 4, 5) (x = 0 m, y = 0.5 m, z = 0.55 m, t = 0.0054"),
 ])
 def test_a_value_of_time_alone_is_checked_up_to_the_end(folder, override, line):
     done = ran("check", "deck.yaml", override, "material.conductivity=1", cwd=folder, code=65)
-    expect_rejected(folder, done, 65, f"argument 3: {line}")
+    begin, _, rest = line.partition("...")
+    expect_rejected(folder, done, 65, f"argument 3: {begin}")
+    assert rest in done.stderr
+
+
+def test_an_initial_dataset_that_is_missing_is_an_error_of_check(folder):
+    done = ran("check", "deck.yaml", "initial=[{shape: dataset, file: none.h5, dataset: a}]", cwd=folder, code=66)
+    expect_rejected(folder, done, 66, "argument 3: initial.0.dataset: ")

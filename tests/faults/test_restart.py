@@ -287,7 +287,9 @@ def test_a_file_that_cannot_be_read_is_left_out_of_the_series_aloud(tmp_path):
 def test_files_of_other_cells_are_left_out_of_the_series_aloud(tmp_path):
     run_parts(tmp_path, "output.directory=out", "problem.steps=14")
     done = run_parts(tmp_path, "output.directory=out", "output.slices.0.axis=x", "output.coarse.factor=[17, 1, 1]",
-                     "output.region.first_cell=[0, 2, 3]", "output.region.last_cell=[4, 9, 9]", "--restart", "latest")
+                     "output.region.first_cell=[0, 2, 3]", "output.region.last_cell=[4, 9, 9]",
+                     "output.probes={points: [[-0.9, 2.2, 1]], every_steps: 7}", "--restart", "latest")
+    assert (tmp_path / "out" / "probes.csv.aside").exists()
     assert done.stderr.count("left out of the series") == 3 and "out/deck_region_*.hdf: 2 files" in done.stderr
     for series, first in (("", 0), ("_slice_x16", 14), ("_slice_middle", 16), ("_region", 28), ("_coarse", 15)):
         entries = json.loads((tmp_path / "out" / f"deck{series}.hdf.series").read_text())["files"]

@@ -47,6 +47,7 @@ study: {matrix: {ranks: [1], material.conductivity: [1, 2]}, report: [max_K, wal
         end = record(tmp_path / "out" / name)["end_state"]
         assert [float(row[key]) for key in ("max_K", "wall_z_min_W")] == [end["highest"]["temperature_K"], end["heat"]["faces_W"]["z_min"]]
         assert list(row)[:4] == ["name", "ranks", "material.conductivity [W/(m K)]", "state"]
+        assert {"step_s", "points_per_s", "copy_bandwidth_share_percent", "residual_K", "balance_W"} <= set(row)
 
 
 def test_every_case_has_its_folder_and_its_line(tmp_path):

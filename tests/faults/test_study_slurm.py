@@ -121,12 +121,13 @@ def test_what_is_in_the_queue_is_not_submitted_again(work, queue):
 
 
 def test_a_failed_case_is_submitted_with_retry(work, queue):
-    write_study(work, "  list: [{name: b, ranks: 2}]\n  launcher: false {ranks}\n")
+    write_study(work, "  list: [{name: a}, {name: b, ranks: 2}]\n  launcher: false {ranks}\n")
     submit(work, queue)
+    start(work / "out" / "study_ranks_1.sbatch", 1)
     script = work / "out" / "study_ranks_2.sbatch"
     assert "b: failed (exit code 1)" in start(script, 1, code=70).stdout
     assert "1 failed before (--retry submits them again), 0 to submit" in submit(work, queue, code=70).stdout
-    assert "1 case, 1 to submit" in submit(work, queue, "--retry", f"study.launcher={MPIRUN}").stdout  # it is not part of a case
+    assert "2 cases, 1 finished before, 1 to submit" in submit(work, queue, "--retry", f"study.launcher={MPIRUN}").stdout  # it is not part of a case
     start(script, 1)
     ran("study", "deck.yaml", cwd=work)
 
@@ -199,6 +200,12 @@ def test_what_is_wrong_is_said_before_anything_is_submitted(work, queue, text, w
     done = submit(work, queue, *words, "--dry-run", code=code)
     assert done.stderr.startswith(message.replace("{}/", f"{work}/").replace("{}", "4")), done.stderr
     assert done.stderr.count("\n") == 1 and queue.calls() == [] and sorted(work.rglob("*")) == before
+
+
+def test_a_template_of_ones_own_makes_the_scripts(work, queue):
+    write_study(work, CASES + "  slurm: {template: own.sbatch}\n")
+    (work / "own.sbatch").write_text(NEEDED + "# mine\n")
+    assert submit(work, queue, "--dry-run").stdout.count("\n# mine\n") == 3  # of two rank counts, and to collect
 
 
 def test_no_slurm_is_said_in_a_line(work, tmp_path):

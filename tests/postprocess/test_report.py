@@ -474,6 +474,8 @@ def test_what_is_no_study_is_refused(study, tmp_path, refused):
                                    [{"word": word, "cells": cells} for word in ("a", r"$\foo$") for cells in (8, 16)]])
 def test_dollar_signs_of_a_study_are_no_formula(tmp_path, cases):
     """In its name, in words along the axis, and in words that tell lines apart."""
-    found, out = made(cases, tmp_path / "study", deck=r"a$\foo$b.yaml"), tmp_path / "picture.svg"
-    assert main(["study-plot", str(found.path), "--out", str(out)]) == 0
-    assert r"<!-- a$\foo$b: " in out.read_text() and r"<!-- $\foo$ -->" in out.read_text()
+    found, out = made(cases, tmp_path / "study", deck=r"a$\foo$b.yaml", columns=["name", "word", "cells", "ranks", "step_s"]), tmp_path / "picture.svg"
+    for columns in ([], ["--columns", "ranks"]):
+        assert main(["study-plot", str(found.path), *columns, "--out", str(out)]) == 0
+        assert r"<!-- a$\foo$b: " in out.read_text() and r"<!-- $\foo$ -->" in out.read_text()
+        assert ("<!-- ranks -->" in out.read_text()) == bool(columns)

@@ -104,6 +104,8 @@ def test_sources_have_their_power(tmp_path):
 
 def test_a_restart_on_other_ranks_ends_in_the_same_field(tmp_path):
     expect_the_same_bits_after_a_restart(tmp_path, moving_body("euler"), "problem.steps=17")
+    zones = f"grid.spacing={[*GRADED[:2], [[6, 1e-3], [10, 3.5e-3], [7, 1e-3]]]}"
+    assert "grid.spacing" in isotherm("run", "deck.yaml", "output.directory=out", zones, "--restart", "latest", cwd=tmp_path, code=65).stderr
 
 
 def test_an_initial_field_is_of_the_same_cells(tmp_path):
@@ -207,7 +209,7 @@ def test_xdmf_is_a_rectilinear_grid(tmp_path):
     (["grid.spacing=[1e-3, 1e-3, [[0, 1e-3]]]"], "grid.spacing.2.0.0: 0 is out of range; write a whole number"),
     (["grid.spacing=[1e-3, 1e-3, [[3, -1e-3]]]"], "out of range"),
     (["grid.spacing=[1e-3, 1e-3, [3, 1e-3]]"], "a zone is no pair of a count and a size"),
-    (["sources=[]", "verify.solution=decaying_mode"], "decaying_mode is not a solution for a grid whose spacing has zones"),
+    (["sources=[]", "boundaries={}", "verify.solution=decaying_mode"], "decaying_mode is not a solution for a grid whose spacing has zones"),
     ([f"grid.spacing={[[[1, i * 1e-3] for i in range(1, 18)]] * 3}"], "kinds of cells"),
     ([f"grid.spacing={[[[1, 1e-3]], [[1, 1e-3]], [[1, i * 1e-3] for i in range(1, 257)]]}"], "kinds of cells"),
     (["grid={cells: [8, 6, 3], spacing: [1e-3, 1e-3, [[5, 1e-3], [3, 1e-3]]]}"],
