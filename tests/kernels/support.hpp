@@ -32,6 +32,7 @@
 #include "support/devices.hpp"
 #include "support/field_by_index.hpp"
 #include "support/process_grid.hpp"
+#include "support/repeat.hpp"
 
 namespace isotherm {
 
@@ -72,6 +73,21 @@ Field<T> random_field(Device& host, Int3 extent, int ghosts, std::uint64_t seed)
   constexpr T unit = T(2) / T(std::uint64_t{1} << bits);
   std::ranges::generate(elements(field), [&] { return T(random() >> (64 - bits)) * unit - T(1); });
   return field;
+}
+
+// Values of all sizes, most of which cancel.
+inline std::vector<double> hostile_values(Random& random) {
+  const int spread = random.between(1, 2000);
+  const int middle = random.between(-1060 + spread / 2, 1000 - spread / 2);
+  std::vector<double> values;
+  for (int i = 0; i < 60; ++i) {
+    const double value =
+        std::ldexp(random.between(-1.0, 1.0), random.between(middle - spread / 2, middle + spread / 2));
+    values.push_back(value);
+    if (i % 3 != 0) values.push_back(-value * (i % 3 == 1 ? 1 : 1 + 0x1p-50));
+  }
+  std::shuffle(values.begin(), values.end(), random);
+  return values;
 }
 
 // A copy of a field of `device` or of the host, in the memory of `to`.

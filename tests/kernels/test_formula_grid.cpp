@@ -3,7 +3,6 @@
 
 #include "kernels/formula.hpp"
 #include "support.hpp"
-#include "support/repeat.hpp"
 
 namespace isotherm::test {
 namespace {

@@ -1,17 +1,16 @@
-// The functions of formulas against MPFR. ISOTHERM_MATH_POINTS=10000000 takes as many points of each.
-#include <gtest/gtest.h>
+// The functions of formulas, and exact sums, against MPFR. ISOTHERM_MATH_POINTS=10000000 takes as many points
+// of each function.
 #include <mpfr.h>
 
 #include <bit>
-#include <cmath>
 #include <cstdlib>
-#include <limits>
 
+#include "kernels/long_accumulator.hpp"
 #include "kernels/math/exp.hpp"
 #include "kernels/math/inverse_hyperbolic.hpp"
 #include "kernels/math/log.hpp"
 #include "kernels/math/trigonometry.hpp"
-#include "support/repeat.hpp"
+#include "support.hpp"
 
 namespace isotherm {
 namespace {
@@ -23,8 +22,8 @@ std::int64_t points() {
 
 class Exact {
  public:
-  explicit Exact(double value = 0) {
-    mpfr_init2(number_, 200);
+  explicit Exact(double value = 0, int bits = 200) {
+    mpfr_init2(number_, bits);
     mpfr_set_d(number_, value, MPFR_RNDN);
   }
   ~Exact() { mpfr_clear(number_); }
@@ -161,6 +160,19 @@ TEST(Math, SpecialValuesAreThoseOfC) {
   EXPECT_EQ(math::pow(-2, 3), -8);
   EXPECT_EQ(math::sin(0), 0);
   EXPECT_EQ(math::cos(0), 1);
+}
+
+TEST(LongAccumulator, RoundsOnceAsMpfrDoes) {
+  Random random;
+  for (int trial = 0; trial < 2000; ++trial) {
+    LongAccumulator sum{};
+    Exact exact(0, 2200);  // every bit of a double, and carries
+    for (const double value : test::hostile_values(random)) {
+      sum.add(value);
+      mpfr_add_d(*exact, *exact, value, MPFR_RNDN);
+    }
+    ASSERT_TRUE(test::same_bits(sum.rounded(), mpfr_get_d(*exact, MPFR_RNDN))) << "trial " << trial;
+  }
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include "kernels/histogram.hpp"
 #include "support.hpp"
 #include "support/error_text.hpp"
-#include "support/repeat.hpp"
 
 namespace isotherm::test {
 namespace {

@@ -1,7 +1,6 @@
 // Every stencil kernel gives the bits of the formula, cell by cell, and writes nothing outside its region.
 #include "kernels/face_copy.hpp"
 #include "support.hpp"
-#include "support/repeat.hpp"
 
 namespace isotherm::test {
 namespace {
