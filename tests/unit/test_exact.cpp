@@ -87,7 +87,7 @@ TEST(Exact, ModesOfEveryMixDecayByTheDiscreteFactor) {
           const Vector3 at = axes.centre(c);
           before.push_back((*exact)(at[0], at[1], at[2], 0));
         });
-        const std::vector<double> after = PlainSweep(config)(before);
+        const std::vector<double> after = plain_sweep(config)(before);
         double largest = 0;
         for (std::size_t i = 0; i < before.size(); ++i) {
           ASSERT_NEAR(after[i], offset + factor * (before[i] - offset), 2e-12);

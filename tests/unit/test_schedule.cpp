@@ -405,7 +405,7 @@ Config steady_domain(Int3 cells, std::array<BoundaryKind, face_count> kinds) {
 
 // The decay of the error in the last sweep by its root mean square, with homogeneous boundaries.
 double measured_decay(const Config& config, int sweeps) {
-  const PlainSweep sweep(config);
+  const auto sweep = plain_sweep(config);
   const Index cells = config.grid.cells.product();
   std::vector<double> error;
   for (Index i = 0; i < cells; ++i) error.push_back(std::sin(1.0 + 37.0 * static_cast<double>(i * i)));
