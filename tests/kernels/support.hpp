@@ -255,9 +255,6 @@ inline std::vector<KernelCase> backend_cases(Backend backend) {
   return cases_of(std::array{all}, backend);
 }
 
-// For stencil kernels: every tile on its device, and a block with boundaries on some or all faces, each of
-// another kind and value, some of them with a field of b.
-
 // Values that no compiler folds and whose products are inexact; they differ by sweep of a launch. The source
 // is a field, or the same in every cell.
 template <class T>

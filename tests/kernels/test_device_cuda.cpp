@@ -119,14 +119,13 @@ TEST_F(DeviceCuda, DevicesWorkFromAnyThreadAndSideBySide) {
   const int count = static_cast<int>(find_cuda_devices().devices.size());
   std::vector<std::unique_ptr<Device>> devices;
   for (int i = 0; i < count; ++i) devices.push_back(make_cuda_device(i));
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;
   for (int i = 0; i < count; ++i) {
     threads.emplace_back([&device = *devices[static_cast<std::size_t>(i)], i] {
       const std::vector<int> values(mebibyte, i + 1);
       EXPECT_EQ(test::fetched<int>(device, copied_to(device, values)), values) << "device " << i;
     });
   }
-  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace

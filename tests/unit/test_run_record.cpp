@@ -6,7 +6,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <locale>
 #include <map>
 #include <span>
 #include <sstream>
@@ -97,19 +96,6 @@ TEST(RunRecord, WhatIsNotFiniteIsNullAndNamed) {
                                    {"/verification/max_error_K", "inf"},
                                    {"/verification/order/1", "nan"},
                                    {"/performance/copy_bandwidth_bytes_per_s", "-inf"}}));
-}
-
-TEST(RunRecord, NumbersReadBackToTheSameBitsInAnyLocale) {
-  struct CommaDecimals : std::numpunct<char> {
-    char do_decimal_point() const override { return ','; }
-  };
-  RunRecord r = record();
-  r.time = 1.0 / 3.0;
-  const std::locale before = std::locale::global(std::locale(std::locale::classic(), new CommaDecimals));
-  const std::string text = to_json(r);
-  std::locale::global(before);
-  EXPECT_NE(text.find("\"time_s\": 0.333333333333333"), std::string::npos);
-  EXPECT_EQ(json::parse(text)["time_s"].get<double>(), 1.0 / 3.0);
 }
 
 TEST(RunRecord, StrangeBytesDoNotLoseTheRecord) {
