@@ -71,8 +71,6 @@ TEST(ConfigReader, ChecksNumbersAndWords) {
                  "2:14: grid.cells.1: 0 is out of range; write a whole number from 1 to 1e12\n"
                  "deck.yaml:2:17: grid.cells.2: '8.5' is not a whole number; write a whole number");
   expect_problem(with_cells("1e300"), at + "1e300 is out of range; write a whole number");
-  expect_problem(replaced(base, "steps: 10", "steps: 1,000"),
-                 "9:10: problem.steps: '1,000' is not a number; write 1000");
   expect_problem(replaced(base, "diffusivity: 1", "diffusivity: 0"),
                  "5:16: material.diffusivity: 0 is out of range; write a number from 1e-12");
   expect_wrong_outputs({{"history: yes", "19: output.history: unknown value 'yes'"}});
