@@ -391,6 +391,33 @@ TEST(GpuAwareMpi, IsJudgedByWhatMpiSays) {
   }
 }
 
+// After any number of halvings, a rank keeps the coarse cells that were its own on the finer grid.
+TEST(HalvedDecomposition, KeepsCellsWithTheirRank) {
+  Random random;
+  for (int repeat = 0; repeat < 100; ++repeat) {
+    const Int3 cells{random.between(4, 40), random.between(4, 40), random.between(4, 40)};
+    const Int3 parts{random.between(1, 3), random.between(1, 3), random.between(1, 3)};
+    Decomposition fine(cells, parts, {true, false, true});
+    for (int halvings = 0; halvings < 4; ++halvings) {
+      const int axis = static_cast<int>(random.between(0, 2));
+      const Decomposition coarse = fine.halved(axis);
+      EXPECT_EQ(coarse.cells()[axis], (fine.cells()[axis] + 1) / 2);
+      for (int rank = 0; rank < fine.ranks(); ++rank) {
+        const Box finer = fine.subdomain(rank), box = coarse.subdomain(rank);
+        for (int a = 0; a < 3; ++a) {
+          const Index stride = a == axis ? 2 : 1;
+          EXPECT_GE(box.lo[a] * stride, finer.lo[a]);
+          EXPECT_LT((box.lo[a] - 1) * stride, finer.lo[a]);
+          EXPECT_GE(box.hi[a] * stride, finer.hi[a]);
+          EXPECT_LT((box.hi[a] - 1) * stride, finer.hi[a]);
+          EXPECT_EQ(coarse.periodic()[a], a != 1 && coarse.cells()[a] > 1);
+        }
+      }
+      fine = coarse;
+    }
+  }
+}
+
 TEST(GpuAwareMpi, CannotBeAskedBeforeMpiHasStarted) {
   expect_start(why_mpi_takes_no_device_memory(), "MPI can be asked only when it has started; isotherm check");
 }
