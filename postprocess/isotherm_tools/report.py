@@ -48,7 +48,8 @@ MOST_TOLD = 8  # failures in the box at the top; the table of states has all
 def study_page(study, record, benches):
     devices = Counter(rank["device"] for case in study.cases if case.run for rank in case.run["ranks"])
     sections = [
-        summary(study), Section("scaling", "Scaling", [part for each in study.scaling for part in series_parts(study, each)]),
+        summary(study),
+        Section("scaling", "Scaling", [part for each in study.scaling for part in series_parts(study, each)]),
         results(study), against(study), states(study),
         *(bench_section(number, bench, devices) for number, bench in enumerate(benches, 1)),
         what_was_studied(study, record, devices),
@@ -129,15 +130,12 @@ def states(study):
 def what_was_studied(study, record, devices):
     values = {key: list(dict.fromkeys(short(case.value(key)) for case in study.cases)) for key in study.varied}
     rows = [(study.title(key), ", ".join(shortened(found, MOST_VALUES))) for key, found in values.items()]
-    return Section("study", "What was studied", [
-        table(("key", "values"), rows or [("-", "-")]),
-        facts([
-            ("deck", record["deck"]), ("cases", len(study.cases)),
-            ("ranks", ", ".join(sorted({short(case.value("ranks")) for case in study.cases}, key=float))),
-            ("devices", ", ".join(devices)), ("collected", record["collected"]),
-            ("program", f"{record['version']}, {record['git_revision']}"),
-        ]),
-    ])
+    return Section("study", "What was studied", [table(("key", "values"), rows or [("-", "-")]), facts([
+        ("deck", record["deck"]), ("cases", len(study.cases)),
+        ("ranks", ", ".join(sorted({short(case.value("ranks")) for case in study.cases}, key=float))),
+        ("devices", ", ".join(devices)), ("collected", record["collected"]),
+        ("program", f"{record['version']}, {record['git_revision']}"),
+    ])])
 
 
 HEAD = ("ranks", "grid", "runs", "per sweep", "predicted", "speed-up", "efficiency", "predicted", "hidden", "predicted", "remark")

@@ -156,7 +156,8 @@ class Table(dict):
 
     def due(self, name):
         """Sweeps, times and values of the lines that have a value in this column."""
-        return tuple(self[column][self._given[name]] for column in ("sweep", "time_s", name))
+        columns = [self[column] for column in ("sweep", "time_s", name)]
+        return tuple(column[self._given[name]] for column in columns)
 
 
 @contextmanager
