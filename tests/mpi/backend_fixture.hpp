@@ -43,7 +43,9 @@ class BackendTest : public testing::TestWithParam<Backend> {
     }
     const CudaDevices found = find_cuda_devices();
     if (found.devices.empty()) GTEST_SKIP() << found.why_none;
-    device_ = make_cuda_device(world_.rank() % static_cast<int>(found.devices.size()));
+    const int count = static_cast<int>(found.devices.size());
+    gpu_is_shared = world_.size() > count;
+    device_ = make_cuda_device(world_.rank() % count);
   }
   Device& device() { return *device_; }
   const Communicator& world() const { return world_; }
