@@ -21,7 +21,7 @@ namespace isotherm::cuda {
 // Threads of a block of a reduction. The ladder compares kernels, so all of them have the same block.
 inline constexpr int block_threads = 256;
 
-// Reductions: the tree of the upper kernels in shared memory, sequential addressing, unrolled.
+// Reductions: the unrolled tree in shared memory of kernels 07 to 09, with sequential addressing.
 
 // Combines values[0] to values[63] in values[0]; called by all lanes of the block's first warp. No block
 // barrier: the other warps have nothing to add any more. But since Volta lanes do not run in lockstep, so
@@ -57,7 +57,7 @@ __device__ __forceinline__ void combine_tree(double* values) {
 
 inline constexpr int most_slots = Bins::most + 3;
 
-// CUDA's atomics know this type of 64 bits.
+// The 64-bit type that CUDA's atomics accept.
 using Count = unsigned long long;
 static_assert(sizeof(Count) == sizeof(std::uint64_t));
 

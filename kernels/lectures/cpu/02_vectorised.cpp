@@ -6,9 +6,9 @@
 // Storage   vector registers: the seven values.
 // Traffic   seven vector loads and a store. x neighbours are in L1; y neighbours are three rows of one plane,
 //           in L1 or L2; z neighbours are in cache as long as it holds three planes of a thread's rows.
-//           Beyond that, memory delivers the field three times: `cache_blocked` is the answer. A store first
-//           reads its line, so that memory moves three values per cell at best; `openmp` bypasses the caches
-//           there.
+//           Otherwise memory delivers each cell three times; `cache_blocked` avoids this. A store first reads
+//           its line, so memory moves at least three values per cell; `openmp` has stores that bypass the
+//           caches.
 #include "kernels/lectures/cpu/row.hpp"
 
 namespace isotherm::host {

@@ -5,9 +5,9 @@
 //           through its box in blocks of rows: along x, then the rows of the block, then the planes, then the
 //           next block. Rows are not cut: long runs suit the processor's prefetchers.
 // Storage   vector registers: the seven values. L2, half of it: three planes of a block.
-// Traffic   a plane of a block is read from memory once for its three uses, and two rows more per block. With
-//           a store that reads its line first, memory moves three values per cell, for any size of the field.
-//           `openmp` (kernels/host) adds several planes per pass, prefetching and stores past the caches.
+// Traffic   a plane of a block is read from memory once for its three uses, with two more rows per block. A
+//           store first reads its line, so memory moves three values per cell, for any size of the field.
+//           `openmp` (kernels/host) adds several planes per pass, prefetching, stores that bypass the caches.
 #include <omp.h>
 
 #include "kernels/lectures/cpu/row.hpp"

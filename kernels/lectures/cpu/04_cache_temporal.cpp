@@ -6,8 +6,8 @@
 //           ghosts of its buffer, for all sweeps alike.
 // Mapping   a thread has a tile of x by y cells and walks along z. At step z, level 0 copies plane z of the
 //           field, level 1 computes plane z - 1 of the first sweep, level 2 plane z - 2 of the second, and so
-//           on. Tiles overlap: each level has a cell less on each side than the one before it, and the last
-//           level the tile itself.
+//           on. Tiles overlap: each level computes one cell less on each side than the one before it, and the
+//           last level computes the tile itself.
 // Storage   on the stack, and so in L2: four planes of each level, 230 KB in fp32. Three are read; the fourth
 //           has room for the ghosts beyond an upper boundary.
 // Traffic   one read and one write for all sweeps, and the overlap: with 4 sweeps a tile of 128 x 16 reads

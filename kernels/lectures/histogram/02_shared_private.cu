@@ -3,10 +3,10 @@
 //
 // Algebra   as in global_atomic.
 // Mapping   one thread per cell, as in global_atomic.
-// Storage   shared memory: 32-bit counts of one block, 16 KB for the most bins there may be.
+// Storage   shared memory: 32-bit counts of one block, 16 KB for the largest number of bins.
 // Traffic   one read per cell; atomics stay within the multiprocessor. But a block of 256 cells clears and
-//           adds up all its counts: with as many bins as cells that is more work than the counting.
-//           shared_private_coarsened is the answer.
+//           adds up all its counts: with as many bins as cells this takes more work than the counting.
+//           shared_private_coarsened avoids this.
 #include "kernels/lectures/lecture.hpp"
 
 namespace isotherm::cuda {

@@ -3,11 +3,11 @@
 // Processors, 4th edition, chapter 9).
 //
 // Algebra   as in global_atomic.
-// Mapping   segments of rows to warps, as in the reduction warp_shuffle (cells.hpp). As many blocks as a GPU
-//           holds a few times over.
+// Mapping   segments of rows to warps, as in the reduction warp_shuffle (cells.hpp). The number of blocks is
+//           a few times what a GPU holds at once.
 // Storage   shared memory: 32-bit counts of one block, 16 KB. Registers: the slot of the lane's last cell,
-//           and how many cells in succession had it; temperatures are smooth, so most cells are counted in a
-//           register, and few need an atomic addition to shared memory.
+//           and the number of consecutive cells in that slot. Temperatures are smooth, so most cells are
+//           counted in a register, and few need an atomic addition to shared memory.
 // Traffic   one read of 4 (8) bytes per cell; the counts of at most 1024 blocks are negligible.
 #include "kernels/lectures/lecture.hpp"
 

@@ -1,16 +1,16 @@
 // Reduction kernel `global_atomic`: every thread adds to one address. The slowest kernel of the ladder.
 //
-// Algebra   r = combination over the cells of the region of part(a - b), in fp64 from the first difference
-//           on; values combine by + or by the maximum. 0 over no cells. For the maximum, parts are never
-//           negative, and such doubles are ordered as their bits, read as integers: so it is an integer
+// Algebra   r = the combination of part(a - b) of all cells of the region, by + or by the maximum; in fp64
+//           from the first difference on; 0 over no cells. The parts of a maximum are never negative. The
+//           bits of such doubles, read as integers, have the same order, so the kernel takes an integer
 //           maximum, in which a NaN is above infinity.
 // Mapping   one thread per cell, by the cell's number (cells.hpp): reads are coalesced.
 // Storage   registers: the cell's part. Shared memory: nothing.
 // Traffic   each field once from memory; one atomic operation per cell on the same 8 bytes in L2.
 // Slower    than any other: atomic operations on one address are serialised, whichever SM sends them, so the
-//           limit is one L2 slice and not the memory. And sums are added in the order of arrival: two runs
-//           differ in their last digits. Pairs of values added first (global_pairwise), or by a block
-//           (shared_*), do not depend on the order of arrival.
+//           limit is one L2 slice, not memory. Values are also added in the order of arrival: the sums of two
+//           runs differ in their last digits. Sums by pairs (global_pairwise) or by blocks (shared_*) do not
+//           depend on the order of arrival.
 #include "kernels/lectures/lecture.hpp"
 
 namespace isotherm::cuda {

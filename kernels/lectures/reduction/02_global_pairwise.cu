@@ -2,17 +2,17 @@
 //
 // Algebra   as in global_atomic. A tree over all cells: a sum of n values is rounded log2 n times not n
 //           times, so its error grows with log n (N. J. Higham, "The accuracy of floating point summation",
-//           SIAM J. Sci. Comput. 14 (1993)). All later kernels inherit this in part.
+//           SIAM J. Sci. Comput. 14 (1993)). All later kernels have this property in part.
 // Mapping   pass 0: thread i < h = n/2 rounded up combines the parts of cells i and i + h into value i. Each
 //           pass after that halves the values the same way, in place, until one is left: reads are coalesced,
 //           and no thread reads what another one writes.
 // Storage   registers: two values. Device memory: one double for two cells, as much as half a field in fp64
 //           or a whole one in fp32.
 // Traffic   each field once; then 4, 2, 1, ... bytes per cell written, and as many read again: 16 bytes per
-//           cell more than the 4 to 16 that are needed. One launch per pass, 27 for 512^3 cells, the last of
-//           which have less work than a launch costs.
+//           cell more than the 4 to 16 that are needed. One launch per pass, 27 for 512^3 cells; the last
+//           passes take less time than their launches.
 // Faster    than global_atomic by far: no thread waits for another.
-// Slower    than it need be: partial results go through memory where they could stay in the SM (shared_*).
+// Slower    than necessary: memory holds partial results that could stay in the SM (shared_*).
 #include "kernels/lectures/lecture.hpp"
 
 namespace isotherm::cuda {

@@ -4,14 +4,14 @@
 // Algebra   as in global_atomic.
 // Mapping   one thread per cell, by the cell's number (cells.hpp): coalesced. A block puts its 256 parts into
 //           shared memory and combines neighbours, then neighbours of neighbours: in the level of stride s
-//           the threads whose number divides by 2 s work; a second stage (combine.hpp) combines the blocks'
-//           values. No atomics: every run gives the same bits.
-// Storage   shared memory: 256 doubles, 2 KB per block. Registers: a handful.
+//           the threads work whose number is a multiple of 2 s. A second stage (combine.hpp) combines the
+//           blocks' values. No atomics: every run gives the same bits.
+// Storage   shared memory: 256 doubles, 2 KB per block. Registers: a few.
 // Traffic   each field once, and 8 bytes of partial results for 256 cells: less than 1 % more.
-// Slower    than it need be for three reasons, which the next kernels remove one by one. Here it is
-//           divergence: with tid % (2 s) == 0 the working threads are spread over all warps, so that every
-//           warp issues every level with half, a quarter, ... one of its 32 lanes; and the remainder by a
-//           number that is no constant costs more than the addition it guards.
+// Slower    than necessary for three reasons, which the next kernels remove one by one. The first is
+//           divergence: with tid % (2 s) == 0 the working threads are spread over all warps, so every warp
+//           executes every level with half, a quarter, ... one of its 32 lanes. Also, the remainder by a
+//           number that is no constant costs more than the addition that depends on it.
 #include "kernels/lectures/lecture.hpp"
 
 namespace isotherm::cuda {

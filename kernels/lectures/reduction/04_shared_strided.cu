@@ -2,14 +2,14 @@
 //
 // Algebra   as in global_atomic.
 // Mapping   as in shared_interleaved, but thread i combines the values 2 s i and 2 s i + s: the same pairs,
-//           and the working threads are the first ones. Whole warps are idle and are skipped; a warp diverges
-//           in the last five levels only. A second stage combines the blocks, as in shared_interleaved.
+//           by the first threads of the block. Whole warps are idle and are skipped; a warp diverges in the
+//           last five levels only. A second stage combines the blocks, as in shared_interleaved.
 // Storage   shared memory: 256 doubles, 2 KB per block.
 // Traffic   as in shared_interleaved.
 // Faster    than shared_interleaved: in the level of stride s, 256 / (64 s) warps issue instead of 8, and no
 //           remainder is taken.
-// Slower    than it need be: bank conflicts. Shared memory has 32 banks of 4 bytes, and the 32 lanes of a
-//           warp read doubles that lie 2 s apart: 16 s bytes. With s = 1 every bank has twice the requests of
+// Slower    than necessary: bank conflicts. Shared memory has 32 banks of 4 bytes, and the 32 lanes of a warp
+//           read doubles that are 2 s apart: 16 s bytes. With s = 1 every bank has twice the requests of
 //           contiguous reads; with s = 8 and more all lanes read from the same two banks, one after another.
 #include "kernels/lectures/lecture.hpp"
 

@@ -1,14 +1,14 @@
-// Reduction kernel `shared_sequential`: the tree from its other end, without bank conflicts.
+// Reduction kernel `shared_sequential`: the tree with the largest stride first, without bank conflicts.
 //
-// Algebra   as in global_atomic. Other pairs than in the kernels before, so other last digits.
+// Algebra   as in global_atomic. The pairs differ from those of earlier kernels, and so do the last digits.
 // Mapping   one thread per cell. In the level of stride s, 128 first, thread i < s combines the values i and
-//           i + s: working threads are neighbours, and so is what they read. A second stage combines the
-//           blocks, as in shared_interleaved.
+//           i + s: working threads are neighbours, and so are the values that they read. A second stage
+//           combines the blocks, as in shared_interleaved.
 // Storage   shared memory: 256 doubles, 2 KB per block.
 // Traffic   as in shared_interleaved.
 // Faster    than shared_strided: 32 lanes read 32 neighbours, all banks evenly.
-// Slower    than it need be: half of the threads do nothing after they have loaded their cell, not even in
-//           the first level, and a block of 256 threads has 256 cells only.
+// Slower    than necessary: half of the threads load a cell and then do nothing, even in the first level; and
+//           a block of 256 threads reduces only 256 cells.
 #include "kernels/lectures/lecture.hpp"
 
 namespace isotherm::cuda {

@@ -1,14 +1,14 @@
-// Reduction kernel `shared_first_add`: the first level of the tree is taken while loading.
+// Reduction kernel `shared_first_add`: threads compute the first level of the tree as they load the cells.
 //
 // Algebra   as in global_atomic.
-// Mapping   two cells per thread, 256 cells apart, so that both reads are coalesced: they are combined in a
-//           register before anything is shared. The tree is that of shared_sequential. A second stage
-//           combines the blocks, as in shared_interleaved.
+// Mapping   two cells per thread, 256 cells apart, so that both reads are coalesced. The thread combines them
+//           in a register and stores the result in shared memory. The tree is that of shared_sequential. A
+//           second stage combines the blocks, as in shared_interleaved.
 // Storage   shared memory: 256 doubles, 2 KB per block. Registers: one value.
 // Traffic   each field once, and 8 bytes of partial results for 512 cells.
-// Faster    than shared_sequential: half as many blocks to launch and trees to climb for the same cells, no
-//           thread is idle in the first level, and each has two loads in flight instead of one.
-// Slower    than it need be: the last levels of the tree keep one warp busy and make eight wait at barriers.
+// Faster    than shared_sequential: half as many blocks and trees for the same cells; no thread is idle in
+//           the first level, and each has two loads in flight instead of one.
+// Slower    than necessary: in the last levels of the tree one warp works, and all eight wait at barriers.
 #include "kernels/lectures/lecture.hpp"
 
 namespace isotherm::cuda {

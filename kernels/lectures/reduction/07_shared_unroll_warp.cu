@@ -1,15 +1,15 @@
 // Reduction kernel `shared_unroll_warp`: the last six levels of the tree without barriers of the block.
 //
 // Algebra   as in global_atomic.
-// Mapping   two cells per thread, the tree of shared_first_add down to 64 values; those one warp combines by
-//           itself (lecture.hpp), with barriers of the warp. A second stage combines the blocks, as in
+// Mapping   two cells per thread, the tree of shared_first_add down to 64 values. One warp combines these
+//           alone (lecture.hpp), with warp barriers. A second stage combines the blocks, as in
 //           shared_interleaved.
 // Storage   shared memory: 256 doubles, 2 KB per block.
 // Traffic   as in shared_first_add.
-// Faster    than shared_first_add: six of eight barriers are gone, at each of which seven warps had nothing
-//           to do; the unrolled levels have neither loop counter nor branch. Lectures from before Volta omit
-//           the barriers of the warp, too, as its lanes ran in lockstep: today that is a race.
-// Slower    than it need be: the loop above still counts and compares at run time.
+// Faster    than shared_first_add: without six of eight barriers, at which seven warps only waited; and the
+//           unrolled levels have no loop counter and no branch. Textbooks from before Volta also omit the
+//           warp barriers, because the lanes of a warp then ran in lockstep: today that is a race.
+// Slower    than necessary: the loop over the first levels still counts and compares at run time.
 #include "kernels/lectures/lecture.hpp"
 
 namespace isotherm::cuda {

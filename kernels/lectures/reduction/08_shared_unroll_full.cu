@@ -5,10 +5,10 @@
 //           (lecture.hpp). A second stage combines the blocks, as in shared_interleaved.
 // Storage   shared memory: 256 doubles, 2 KB per block.
 // Traffic   as in shared_first_add.
-// Faster    than shared_unroll_warp by the loop's counter, comparison and jump in two levels: little, and
-//           less on today's GPUs than in the lectures, where instructions cost more in comparison with
-//           memory. The lesson stays true: what the compiler knows costs nothing at run time.
-// Slower    than it need be: a block still has 512 cells only. Its launch, the indices (two divisions per
+// Faster    than shared_unroll_warp: two levels need no loop counter, comparison and jump. The gain is small,
+//           and smaller on today's GPUs than on older ones, where instructions cost more compared with
+//           memory. The lesson remains: a number known at compile time costs nothing at run time.
+// Slower    than necessary: a block still reduces only 512 cells. Its launch, the indices (two divisions per
 //           cell), the tree and its barriers serve two loads per thread, and two loads in flight are too few
 //           for the memory.
 #include "kernels/lectures/lecture.hpp"

@@ -2,15 +2,15 @@
 //
 // Algebra   as in global_atomic.
 // Mapping   as many blocks as fill a large GPU several times, whatever the region. Each thread combines the
-//           cells i, i + n, i + 2 n, ... by number, n the threads of the whole grid, in one register; then
-//           the tree of shared_unroll_full, once per block. The number of blocks is a constant, not one of
-//           the GPU: every run, and every GPU, gives the same bits.
+//           cells of number i, i + n, i + 2 n, ... in one register, where n is the number of threads of the
+//           grid; then follows the tree of shared_unroll_full, once per block. The number of blocks is a
+//           constant, not a property of the GPU: every run, and every GPU, gives the same bits.
 // Storage   registers: the running result and four loads. Shared memory: 256 doubles, 2 KB per block.
 // Traffic   each field once; at most 32 KB of partial results.
-// Faster    than shared_unroll_full: launch, tree and barriers come once per some hundred or thousand cells
-//           of a thread, and four loads of a thread are in flight (two fields: eight).
-// Slower    than it need be: a cell's place costs two divisions by multiplication, where warp_shuffle walks
-//           along rows; and the tree goes through shared memory, where registers can be shuffled.
+// Faster    than shared_unroll_full: one launch, tree and set of barriers serve some hundred or thousand
+//           cells per thread, and four loads of a thread are in flight (two fields: eight).
+// Slower    than necessary: a cell's position takes two divisions by multiplication, while warp_shuffle walks
+//           along rows; and the tree is in shared memory, while warp_shuffle shuffles registers.
 #include "kernels/lectures/lecture.hpp"
 
 namespace isotherm::cuda {

@@ -2,11 +2,11 @@
 //
 // Algebra   as in global_atomic.
 // Mapping   rows of the region are cut into segments of 1024 cells; warps take segments in grid strides,
-//           their 32 lanes 32 neighbours in x at a time, so reads are coalesced and the division that finds a
-//           segment comes once in 32 reads of a lane (cells.hpp). Each lane combines all its cells first, in
-//           one register; then five shuffles combine a warp, one shared value per warp and five more shuffles
-//           a block. Each block stores one value, and a second kernel of one block combines these: without
-//           atomics, and in an order that depends on the region alone, so that every run, and every GPU,
+//           and their lanes read 32 neighbours in x at a time: reads are coalesced, and a lane divides once
+//           per 32 reads to find its segment (cells.hpp). Each lane first combines all its cells in one
+//           register; then five shuffles combine a warp, and one shared value per warp and five more shuffles
+//           combine a block. Each block stores one value, and a second kernel of one block combines these:
+//           without atomics, and in an order that depends on the region alone, so every run, and every GPU,
 //           gives the same bits.
 // Storage   registers: the running result. Shared memory: one value per warp (64 bytes per block).
 // Traffic   each field once: 4 (8) bytes per cell in fp32 (fp64), twice that with a second field; 16 KB of

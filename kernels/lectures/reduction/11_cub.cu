@@ -1,4 +1,4 @@
-// Reduction kernel `cub`: the library's device reduction, which a user should take where it fits.
+// Reduction kernel `cub`: the device-wide reduction of the library CUB. Prefer it where it fits.
 //
 // Algebra   as in warp_shuffle.
 // Mapping   CUB reduces a sequence: here the numbers 0, 1, 2, ... of the region's cells, x fastest, which a
@@ -7,9 +7,9 @@
 //           pass, and launches its kernels itself, so no <<<>>> is here; for one kind of GPU the order is
 //           fixed, and so are the bits.
 // Storage   registers: some sixteen cells per thread; shared memory: one value per warp.
-// Traffic   each field once, as in warp_shuffle, but a cell's number must become its indices: two divisions
-//           by multiplication (grids.hpp) per cell, where warp_shuffle has two real ones per segment. CUB's
-//           16-byte loads are for plain arrays only; rows with ghosts between them are not one.
+// Traffic   each field once, as in warp_shuffle, but a cell's number must be converted to indices: two
+//           divisions by multiplication (grids.hpp) per cell; warp_shuffle has two real ones per segment.
+//           CUB's 16-byte loads need a plain array, and rows with ghosts between them are not one.
 #include <thrust/iterator/counting_iterator.h>
 
 #include <cub/device/device_reduce.cuh>
@@ -19,7 +19,7 @@
 namespace isotherm::cuda {
 namespace {
 
-// CUB wants one value for each of five times the blocks that fit on the GPU: 42 KB on an H200. This is enough
+// CUB needs one value for each of five times the blocks that fit on the GPU: 42 KB on an H200. This is enough
 // for 800 multiprocessors with 32 blocks each; the launch asks CUB for the true figure.
 constexpr std::size_t scratch = std::size_t{1} << 20;
 

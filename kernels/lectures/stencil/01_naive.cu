@@ -8,11 +8,11 @@
 //           idle threads.
 // Storage   registers: the seven values. Shared memory: nothing. Constant memory: coefficients, addresses,
 //           pitches and the region's end, as they are parameters of the kernel. All threads read them at
-//           once, for which the constant cache is made.
-// Traffic   seven reads and a write are issued per cell: 32 bytes in fp32, 64 in fp64. Of the reads, x
-//           neighbours come from the lines that the warp holds in L1 already, y neighbours from L1 where the
-//           block has several rows, else from L2, z neighbours from L2 as long as it holds three planes.
-//           Device memory then moves the least that is possible: one read and one write per cell, 8 or 16
+//           once, which suits the constant cache.
+// Traffic   seven reads and a write are issued per cell: 32 bytes in fp32, 64 in fp64. x neighbours are read
+//           from lines that the warp already has in L1; y neighbours from L1 where the block has several
+//           rows, else from L2; z neighbours from L2 as long as it holds three planes. Device memory then
+//           moves the least that is possible: one read and one write per cell, 8 or 16
 //           bytes, and 4 or 8 more with a source. The number of narrow accesses, not of bytes, keeps the
 //           kernel below the copy bandwidth.
 #include "kernels/lectures/lecture.hpp"

@@ -2,11 +2,11 @@
 //
 // Algebra   one sweep, stencil_update(); boundaries are in the ghosts.
 // Mapping   one thread per cell, one block per tile. Every thread loads its own cell, once, without a branch;
-//           after the barrier a neighbour inside the tile comes from shared memory, one outside it from
-//           global memory. Threads at the tile's faces take the other branch: the divergence has moved from
-//           the loads to the use.
+//           after the barrier it reads a neighbour inside the tile from shared memory, one outside it from
+//           global memory. Threads at the tile's faces take the other branch: now the uses diverge, not the
+//           loads.
 // Storage   shared memory: x y z cells, 32x4x4 in fp32: 2 KB, so more blocks fit than with a halo.
-// Traffic   as in `shared`, 1 + 2/x + 2/y + 2/z reads per cell, but the second reads come later, and mostly
+// Traffic   as in `shared`, 1 + 2/x + 2/y + 2/z reads per cell, but the second reads are later, and mostly
 //           hit lines that the neighbouring block, or this one, has just loaded into L1 or L2 (Kirk and Hwu,
 //           Programming Massively Parallel Processors, chapter on convolution).
 #include "kernels/lectures/lecture.hpp"

@@ -6,9 +6,9 @@
 //           so all lanes load alike. After the barrier each thread computes its own cell.
 // Storage   shared memory: (x + 2)(y + 2)(z + 2) cells as in `shared`; the rows in the corners of the (y, z)
 //           plane are not loaded.
-// Traffic   the bytes of `shared`: 1 + 2/x + 2/y + 2/z reads per cell. Whole warps were to avoid divergence,
-//           but `shared` has none; this kernel has some at the ends of rows (28 of 32 lanes are active), and
-//           twice the instructions of `shared` for its indices: it is half as fast.
+// Traffic   the bytes of `shared`: 1 + 2/x + 2/y + 2/z reads per cell. Loads by whole warps should avoid
+//           divergence, but `shared` has none. This kernel has some at the ends of rows (28 of 32 lanes are
+//           active), and twice the instructions of `shared` for its indices: it is half as fast.
 #include "kernels/lectures/lecture.hpp"
 
 namespace isotherm::cuda {

@@ -6,11 +6,11 @@
 //           above the current plane are in shared memory; at the next plane the lowest is overwritten (the
 //           pointers to slices rotate, nothing is copied). Threads at the slice's edge load its halo.
 // Storage   shared memory: three slices of (x + 2)(y + 2) cells, 32x16 in fp32: 7.3 KB.
-// Traffic   z neighbours cost nothing: a plane is read once for its three uses. The halo is paid in x and y
-//           only, 1 + 2/x + 2/y reads per cell (1.19 for 32x16), and the two planes at the ends of a chunk.
-//           It costs two barriers per plane. (Nguyen, Satish, Chhugani, Kim and Dubey, 3.5-D Blocking
-//           Optimization for Stencil Computations, SC 2010; Micikevicius, 3D Finite Difference Computation on
-//           GPUs using CUDA, GPGPU-2, 2009.)
+// Traffic   z neighbours cost nothing: a plane is read once for its three uses. Only the halo in x and y is
+//           read in addition, 1 + 2/x + 2/y reads per cell (1.19 for 32x16), and the two planes at the ends
+//           of a chunk. Each plane needs two barriers. (Nguyen, Satish, Chhugani, Kim and Dubey, 3.5-D
+//           Blocking Optimization for Stencil Computations, SC 2010; Micikevicius, 3D Finite Difference
+//           Computation on GPUs using CUDA, GPGPU-2, 2009.)
 #include "kernels/lectures/lecture.hpp"
 
 namespace isotherm::cuda {

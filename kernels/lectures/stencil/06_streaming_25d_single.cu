@@ -2,14 +2,14 @@
 //
 // Algebra   one sweep, stencil_in_plane() and stencil_add_z(), the two halves of stencil_update(); boundaries
 //           are in the ghosts.
-// Mapping   as in `streaming_25d`: one thread per cell of the slice, the block walks along z. But a cell's z
-//           neighbours are cells of its own thread, so they need no shared memory: the thread keeps the sum
-//           of its plane without z, the value below it, and when the plane above arrives it adds the last
-//           term and stores. Only the current plane is shared, for its neighbours in x and y.
+// Mapping   as in `streaming_25d`: one thread per cell of the slice, the block walks along z. But the z
+//           neighbours of a cell belong to the same thread, so they need no shared memory: the thread keeps
+//           the cells below and above in registers, and adds their term to the sum in the plane. Only the
+//           current plane is shared, for its neighbours in x and y.
 // Storage   shared memory: one slice of (x + 2)(y + 2) cells, 32x16 in fp32: 2.4 KB, a third of
 //           `streaming_25d`, so that more blocks fit; registers: three values.
-// Traffic   1 + 2/x + 2/y reads per cell, as in `streaming_25d`, and a third of its shared memory traffic for
-//           the z neighbours gone. (Micikevicius, 3D Finite Difference Computation on GPUs using CUDA,
+// Traffic   1 + 2/x + 2/y reads per cell, as in `streaming_25d`, with a third less traffic to shared memory:
+//           z neighbours need none. (Micikevicius, 3D Finite Difference Computation on GPUs using CUDA,
 //           GPGPU-2, 2009.)
 #include "kernels/lectures/lecture.hpp"
 

@@ -3,13 +3,13 @@
 // Algebra   one sweep, stencil_update(); boundaries are in the ghosts.
 // Mapping   a thread takes 16 bytes along x, 4 cells in fp32 and 2 in fp64, in several rows of y. It loads
 //           its rows and a row more on either side, and the rows below and above, all as 16-byte words; only
-//           the cells on either side of a word are loaded singly. Boxes that start or end within a word mask
-//           its other cells when they store.
+//           the cells on either side of a word are loaded singly. If a box starts or ends within a word, the
+//           cells of the word outside the box are not stored.
 // Storage   registers: z + 2 words of the plane, and a word below and above at a time. No shared memory, no
 //           barrier.
 // Traffic   a naive thread issues seven loads for one cell; here 4 rows of 4 cells take 6 + 8 wide and 8
 //           narrow loads for 16 cells, a fifth of the instructions and of the requests to L1. Device memory
-//           sees the same one read and one write. Coarsening costs threads: fewer are resident, each with
+//           still moves one read and one write per cell. Coarsening reduces the resident threads; each has
 //           more loads in flight.
 #include "kernels/lectures/lecture.hpp"
 

@@ -6,12 +6,12 @@
 //           does not stop its thread: cp.async copies a cell from global to shared memory without a register.
 //           A thread starts the copies of a plane, its own cell and at the edge a cell of the halo, three
 //           planes before that plane is computed. The copies of a plane are a group; a thread waits for the
-//           oldest groups only, while the younger ones are in flight. One barrier per plane makes visible
-//           what other threads have copied, and frees the oldest stage.
+//           oldest groups only, while the younger ones are in flight. One barrier per plane makes the copies
+//           of other threads visible, and frees the oldest stage.
 // Storage   shared memory: four stages of (x + 2)(y + 2) cells, 32x16 in fp32: 9.8 KB. Registers: the cell
 //           below.
-// Traffic   1 + 2/x + 2/y reads per cell, as in `streaming_25d`. The bytes in flight are no longer one plane
-//           but two or three, for a third more shared memory. The copies are 4 or 8 bytes wide: each thread
+// Traffic   1 + 2/x + 2/y reads per cell, as in `streaming_25d`. Two or three planes are in flight instead of
+//           one, for a third more shared memory. The copies are 4 or 8 bytes wide: each thread
 //           still computes an address for each cell, which `streaming_tma` leaves to the hardware. (NVIDIA,
 //           CUDA C++ Programming Guide, "Asynchronous data copies".)
 #include <cuda_pipeline.h>

@@ -3,17 +3,17 @@
 //
 // Algebra   one sweep, stencil_update(); boundaries are in the ghosts.
 // Mapping   as in `streaming_async`: one thread per cell of a slice, the thread block walks along z, four
-//           stages. But one thread requests a whole plane, halo included, by one bulk tensor copy: it
-//           computes no address, the hardware has the field's shape and pitches from a tensor map. An
-//           mbarrier in shared memory counts the bytes; its phase completes when those that were announced
-//           have arrived, and all threads wait for that phase. A box begins at 16 bytes, so that the slice
+//           stages. But one thread requests a whole plane, halo included, by one bulk tensor copy. It
+//           computes no address: the hardware reads the field's shape and pitches from a tensor map. An
+//           mbarrier in shared memory counts the bytes; its phase completes when all expected bytes have
+//           arrived, and all threads wait for that phase. Boxes begin at multiples of 16 bytes, so the slice
 //           begins at a pack of cells and has a pack on either side; threads before the region store nothing.
 // Storage   shared memory: four stages of (x + 2 packs)(y + 2) cells, 32x16 in fp32: 11.5 KB, and an mbarrier
 //           each. Registers: the cell below. Constant memory: the tensor map, as a kernel parameter.
 // Traffic   as in `streaming_async`, and 32-byte sectors on either side of a row instead of single cells, so
-//           wide tiles gain. What the kernel saves are instructions: no load, no address, no branch for the
-//           halo. `tma_pipeline` (kernels/production) adds what is missing here: several rows per lane in
-//           registers, 16-byte stores, boundaries, and thread blocks that stay at the same plane.
+//           wide tiles gain. The kernel saves instructions: it has no load, no address and no branch for the
+//           halo. `tma_pipeline` (kernels/production) adds several rows per lane in registers, stores of 16
+//           bytes, boundaries, and thread blocks that stay at the same plane.
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/lectures/lecture.hpp"
 

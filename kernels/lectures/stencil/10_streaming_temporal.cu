@@ -6,15 +6,15 @@
 //           kernel replaces a neighbour beyond a boundary by the boundary condition, in both sweeps.
 // Mapping   a thread block walks along z, a thread owns one (x, y). When plane z arrives, level 0 computes
 //           plane z - 1 of the first sweep, level 1 plane z - 2 of the second: the result of a level is the
-//           plane above of the next one, in the same thread. Tiles overlap: of x by y threads those at the
-//           edge lack neighbours, one cell more at each level, so that (x - 4)(y - 4) cells are stored. The
-//           results of the other threads are wrong and are never used.
+//           plane above for the next level, in the same thread. Tiles overlap: threads at the edge of a tile
+//           lack neighbours, in one more layer at each level, so (x - 4)(y - 4) cells are stored. The results
+//           of the other threads are wrong and are never used.
 // Storage   registers: two values for each level, the plane below and the current one. Shared memory: the
 //           current plane of each level, 32x16 in fp32: 4 KB.
 // Traffic   one read and one write for two sweeps, and the overlap: 32x16 threads read 1.52 cells for each
 //           one stored, which L2 absorbs in part. Redundant work grows with each level and shrinks with
-//           the tile. `temporal` (kernels/production) keeps the idea and takes larger tiles in registers,
-//           planes by TMA and four levels. (Nguyen et al., 3.5-D Blocking Optimization for Stencil
+//           the tile. `temporal` (kernels/production) keeps the idea, with larger tiles in registers, planes
+//           copied by TMA and four levels. (Nguyen et al., 3.5-D Blocking Optimization for Stencil
 //           Computations, SC 2010.)
 #include "kernels/lectures/lecture.hpp"
 
