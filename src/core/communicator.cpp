@@ -65,8 +65,8 @@ MpiSession::MpiSession(int& argc, char**& argv) {
   if (!is_under_launcher()) {
     // Open MPI 4 takes up to 1.5 s to start a daemon, which can spawn processes; isotherm never spawns any.
     setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
-    // The programs of a user share a folder for files that a lone process does not need. The last removes it:
-    // where many start and end at a time, one in a hundred starts failed.
+    // The programs of a user share a folder for files that a lone process does not need. The last one removes
+    // the folder: when many programs started and ended at a time, one in a hundred starts failed.
     setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
   }
   int provided = MPI_THREAD_SINGLE;

@@ -79,7 +79,7 @@ class Communicator {
   PendingAllReduce start_all_reduce(PendingAllReduce::Values values, ReduceOp op) const;
   std::string broadcast(std::string bytes, int root = 0) const;      // every rank returns root's bytes
   std::vector<std::string> all_gather(std::string_view text) const;  // one per rank, in rank order
-  std::string first_of_all(std::string_view text) const;  // the lowest rank's that has one; or empty
+  std::string first_of_all(std::string_view text) const;  // of the lowest rank with a text; or empty
   Communicator split_by_host() const;                     // the ranks that share this rank's memory
   Communicator duplicate() const;                         // the same ranks; messages are separate
 

@@ -37,7 +37,7 @@ class Device {
   virtual DeviceInfo info() const = 0;
   virtual Backend backend() const = 0;
   virtual MemoryInfo memory() const = 0;
-  // Bytes, of rows of fields. Devices with equal alignment have equal layouts: fields are copied as bytes.
+  // Of rows of fields, in bytes. Devices with equal alignment have equal layouts: fields are copied as bytes.
   virtual std::ptrdiff_t row_alignment() const { return isotherm::row_alignment(backend()); }
 
   // Memory is aligned to 128 bytes or more, not initialised. Throws Error(memory) with bytes needed and free.

@@ -237,7 +237,7 @@ CudaDevices find_cuda_devices() {
   for (int index = 0; index < count; ++index) {
     try {
       found.devices.push_back(describe(index));
-    } catch (const Error& error) {  // a GPU that has fallen off the bus must not hide the others
+    } catch (const Error& error) {  // a GPU that no longer responds must not hide the others
       found.why_none = error.what();
     }
   }

@@ -6,7 +6,7 @@
 
 namespace isotherm {
 
-// Bytes of a GPU's memory transaction, to which interior rows are aligned there.
+// Bytes of a GPU's memory transaction; in GPU memory interior rows are aligned to it.
 inline constexpr Index line_bytes = 128;
 template <class T>
 inline constexpr Index line_cells = line_bytes / static_cast<Index>(sizeof(T));

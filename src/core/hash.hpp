@@ -1,5 +1,5 @@
-// Hashes by XXH3 (github.com/Cyan4973/xxHash), which tell whether data has changed. Not secure against
-// intent.
+// Hashes by XXH3 (github.com/Cyan4973/xxHash), which show whether data has changed. Not secure against
+// deliberate changes.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ std::uint64_t hash_of(std::span<const char> bytes);
 // Of the whole file; none if it cannot be read.
 std::optional<std::uint64_t> hash_of_file(const std::string& path);
 
-// As decks record the contents of the files that they name: "xxh3-00c0ffee00c0ffee".
+// The text by which decks record the contents of a file: "xxh3-00c0ffee00c0ffee".
 std::string contents_text(std::uint64_t hash);
 
 }  // namespace isotherm

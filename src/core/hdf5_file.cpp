@@ -47,7 +47,7 @@ Hdf5File open_hdf5_file(const std::string& path, const char* wanted) {
   start_hdf5();
   Hdf5List access(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_file_locking(access.get(), false, true);
-  // Regions of a body are read plane by plane. HDF5's usual 1 MiB would decompress a chunk again for each.
+  // Regions are read plane by plane: HDF5's default cache of 1 MiB would decompress a chunk for each plane.
   constexpr std::size_t chunks = 12421, bytes = std::size_t{128} << 20;
   H5Pset_cache(access.get(), 0, chunks, bytes, 0.75);
   return Hdf5File(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));

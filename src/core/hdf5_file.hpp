@@ -1,4 +1,4 @@
-// HDF5's C API with errors thrown and ids owned: attributes, scalar texts, boxes of datasets. If several
+// Wraps HDF5's C API: throws errors, owns ids. Attributes, scalar texts and boxes of datasets. If several
 // ranks have opened a file, all of them write the same values. `path` is the file's path, for messages.
 #pragma once
 

@@ -183,7 +183,7 @@ MemoryInfo within_limits(MemoryInfo host, const Cgroups& memory) {
         bytes_in_file(folder / (v2 ? "memory.current" : "memory.usage_in_bytes")).value_or(0);
     const std::size_t files =
         number_behind(folder / "memory.stat", v2 ? "inactive_file " : "total_inactive_file ");
-    // The three files are read one after the other, so that their numbers need not agree.
+    // The three files are read one after the other, so their numbers may disagree.
     const std::size_t held = used - std::min(used, files);
     host.total_bytes = std::min(host.total_bytes, *limit);
     host.free_bytes = std::min(host.free_bytes, *limit - std::min(*limit, held));

@@ -11,7 +11,7 @@ namespace isotherm {
 enum class Backend { host, cuda };
 ISOTHERM_WORDS(Backend, "cpu", "cuda");
 
-// Rows of a field are aligned to so many bytes: a CPU's cache line, a GPU's memory transaction.
+// The alignment of rows of a field, in bytes: a CPU's cache line, a GPU's memory transaction.
 constexpr std::ptrdiff_t row_alignment(Backend backend) { return backend == Backend::host ? 64 : 128; }
 
 // A queue of work in order. On the host work is executed at once and the handle is null.

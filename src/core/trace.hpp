@@ -53,8 +53,8 @@ class TraceRange {
   TraceRange& operator=(TraceRange&&) = delete;
 };
 
-// Seconds of a host thread by phase. Where it waits for the work that each phase queues on `stream`, they are
-// those of the device.
+// Seconds of a host thread by phase. If `waits`, the thread waits at the end of each phase for the work on
+// `stream`, so the seconds are those of the device.
 class PhaseClock {
  public:
   PhaseClock(Device& device, Stream stream) : device_(&device), stream_(stream) {}

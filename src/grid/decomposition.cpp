@@ -234,8 +234,8 @@ double tiled_cells_of_period(Int3 extent, Int3 faces, int ghosts, const Exchange
 
 // CUDA, for an H200. Memory and wire: the rates that a copy reaches (data sheet: 4.8 TB/s, 450 GB/s each
 // way). Sector: 32 bytes, in memory and as the payload of a store over NVLink, one for each piece. Touches:
-// packing, unpacking and the sweep of the exterior (in and out). Message: two launches and a signal. Faces
-// across z or x made steps of 80 us or more 3 us longer than faces across y (docs/tuning-log). Tile: that of
+// packing, unpacking and the sweep of the exterior (in and out). Message: two launches and a signal. In steps
+// of at least 80 us, faces across z or x took 3 us more than faces across y (docs/tuning-log). Tile: that of
 // wide rows, a warp of 16-byte loads along x. Host: a core's share of memory bandwidth and of copies, a cache
 // line, packing and unpacking, an MPI message within a host, the widest vector.
 ExchangeWeights ExchangeWeights::of(Backend backend, int cell_bytes) {

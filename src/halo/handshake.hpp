@@ -30,7 +30,7 @@ Value take(std::string_view& text) {
   return value;
 }
 
-// Tells the peers that this rank no longer uses what they share, and waits until they say the same, at most
+// Signals to the peers that this rank no longer uses the shared memory, and waits for their signals, at most
 // `seconds`: for destructors, where a peer may never answer.
 void disconnect(const Communicator& communicator, std::span<const int> peers, double seconds) noexcept;
 

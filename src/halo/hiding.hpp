@@ -7,8 +7,8 @@
 //
 // Both spans sweep in two parts, so the extra cost of two parts is not counted. Copies within a rank are part
 // of the exchange. All ranks measure at once, before the first sweep, with the run's own fields, streams,
-// transports and kernels. The two spans alternate, so that a change of clock rates affects both: as a
-// fraction of the time of a sweep the difference would be lost in noise.
+// transports and kernels. The two spans alternate, so that a change of clock rates affects both: otherwise
+// noise would hide their difference, which is a fraction of the time of a sweep.
 #pragma once
 
 #include <functional>

@@ -17,7 +17,7 @@
 
 namespace isotherm {
 
-// The memory of an exchanged field. All are known beforehand: a transport may open those of neighbours.
+// The memory of an exchanged field. A transport gets all of them at once and may open those of neighbours.
 template <class T>
 struct HaloField {
   FieldView<T> view;
@@ -33,9 +33,9 @@ template <class T>
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Each once per exchange, in this order; `field` is one of the bound fields, the same on all ranks. The
-  // work of the exchange runs on `stream`, where the cells of `edge` are ready. send() does not wait for the
-  // peer.
+  // Call send(), then receive(), once per exchange. `field`: one of the bound fields, the same on all ranks.
+  // The work of the exchange runs on `stream`, where the cells of `edge` are ready. send() does not wait for
+  // the peer.
   virtual void send(FieldView<T> field, Stream stream) = 0;
   // Work queued later on `stream` reads the peers' cells in the ghosts. The host may wait until the peers
   // have called send().
@@ -49,8 +49,8 @@ class Transport {
   virtual bool recordable() const { return false; }
 
   // Can sweeps of the subdomain store all that send() would? Then a sweep from field `in` to `out` takes
-  // stores(), and replaces an exchange. Before the first, publish_ghosts() publishes what the last exchange
-  // received; after unpack_ghosts() the ghosts are as after receive().
+  // stores(), and replaces an exchange. Before the first such sweep, publish_ghosts() publishes the cells of
+  // the last exchange; after unpack_ghosts() the ghosts are as after receive().
   virtual bool serves_sweeps() const { return false; }
   virtual FaceStores<T> stores(FieldView<T> /*in*/, FieldView<T> /*out*/, Stream) { return {}; }
   virtual void publish_ghosts(FieldView<T>, Stream) {}

@@ -79,7 +79,7 @@ bool make_one(Boundary<T>& boundary, std::vector<CellBoundary<T>>& cells) {
 
 constexpr double no_bound = -std::numeric_limits<double>::infinity();
 
-// `scale`: of the law's value, as T stores it.
+// `scale`: the factor of the law's value; their product is stored as T.
 template <class T>
 void throw_if_unsound(const Config& config, const PlacedLaw& law, double scale, Int3 where, const Vector3& at,
                       double t) {

@@ -19,9 +19,9 @@ inline constexpr const char* temperature_dataset = "/temperature";
 // The same in files of format 1.
 inline constexpr const char* first_temperature_dataset = "/VTKHDF/PointData/T";
 
-// Opens the file read-only, by this process alone. It rejects what leads outside the file, by name, before it
-// reads any cell: external links, external storage, virtual datasets and filters that would load a plug-in.
-// No allocation depends on a size in the file: the caller knows the shape that it wants.
+// Opens the file read-only, by this process alone. Before it reads any cell, it rejects, with a message that
+// names them, external links, external storage, virtual datasets and filters that would load a plug-in. No
+// allocation depends on a size in the file: the caller knows the shape that it wants.
 class DatasetReader {
  public:
   // Throws Error(file_missing) for a file that cannot be read, else Error(deck) with what was expected and

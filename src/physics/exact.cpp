@@ -22,7 +22,7 @@ Error does_not_fit(const Config& config, const std::string& why, const std::stri
                     word(config.verify.solution), why, remedy);
 }
 
-// Insulated, or a flux of 0 under its other name.
+// Insulated, or the same condition as a flux of 0.
 bool is_insulated(const BoundaryConfig& boundary) {
   return boundary.kind == BoundaryKind::insulated ||
          (boundary.kind == BoundaryKind::flux && boundary.value.is_zero());
@@ -133,8 +133,7 @@ ExactField decaying_mode(const Config& config) {
 // T = offset + A phi(x, y, z), steady with the source q = k K^2 (T - offset)
 ExactField manufactured_mode(const Config& config) {
   if (config.problem.kind != ProblemKind::steady)
-    throw does_not_fit(config, "the problem is transient, the solution is at rest",
-                       "use problem.kind steady");
+    throw does_not_fit(config, "the problem is transient, the solution is steady", "use problem.kind steady");
   const SeparableMode mode = separable_mode(config);
   const double factor = conductivity(config) * mode.wave_number_squared();  // W/(m^3 K)
   return {[mode](double x, double y, double z, double) { return mode.offset + mode.shape(x, y, z); },

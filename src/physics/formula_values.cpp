@@ -37,7 +37,7 @@ std::vector<Part> parts_of(const std::vector<FormulaStep>& steps) {
 struct Hoisted {
   std::vector<FormulaProgram> of_time, of_place;
 };
-// Replaces parts of `program` that have one value per time or, if `with_places`, per point, by variables.
+// Replaces by variables the parts of `program` that have one value per time or, if `with_places`, per point.
 Hoisted hoist(FormulaProgram& program, bool with_places) {
   constexpr unsigned time = 1u << time_variable;
   const std::vector<Part> parts = parts_of(program.steps);

@@ -1,11 +1,11 @@
 // The temperature at a point: trilinear between cell centres. A point belongs to the cell that contains it;
 // on a face, to the cell of the body; between two cells of the body, to the lower one. To a centre beyond a
-// surface, the law of the surface extrapolates the temperature of this cell's material: at a boundary by the
-// sweep's ghost, a T + b; at a void or another material on the line through the surface's temperature. So the
-// probe reads a given temperature on its face, follows the gradient of a heat flux, and is exact in a layered
-// wall. Beyond two or three surfaces the laws apply in turn, last the one that holds the temperature most
-// (the smallest a; of equals the last axis); paths through equally few surfaces are averaged. Across a
-// periodic face, cells of the opposite side are used.
+// surface the probe extrapolates in this cell's material, by the law of the surface: at a boundary with the
+// sweep's ghost, a T + b; at a void or another material on the line through the surface's temperature. So it
+// returns a given temperature on its face, follows the gradient of a heat flux, and is exact in a layered
+// wall. Beyond two or three surfaces the laws apply in turn. The last is the law that holds the temperature
+// most (the smallest a; of equals that of the last axis). Paths through equally few surfaces are averaged.
+// Across a periodic face, cells of the opposite side are used.
 #pragma once
 
 #include <array>

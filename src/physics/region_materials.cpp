@@ -134,7 +134,7 @@ class RegionDataset {
   Int3 cells_;  // of the grid
   std::vector<std::pair<std::int64_t, std::uint8_t>> map_;
   std::uint8_t of_others_;                    // or no_material
-  std::array<std::uint8_t, 256> of_small_{};  // the usual numbers: a search per cell takes thrice as long
+  std::array<std::uint8_t, 256> of_small_{};  // the usual numbers: a search per cell takes 3 times as long
   std::array<Axis, 3> axes_;
   std::vector<std::uint8_t> materials_;  // of the loaded cells, x fastest; no_material: unchanged
 };

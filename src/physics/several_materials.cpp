@@ -85,8 +85,8 @@ class FaceSums {
     }
   }
 
-  // Gershgorin's circle of a cell: the centre is what the cell gives to all faces, the radius what it takes
-  // from cells. So half of (1 - a) counts for stability, and an insulated face counts nothing.
+  // Gershgorin's circle of a cell: the centre is the sum over all faces, the radius the sum over faces to
+  // cells. So half of (1 - a) counts for stability, and an insulated face counts nothing.
   void add(const Neighbourhood& cell, const Ends& ends, LargestSums& largest) const {
     double stable = 0, monotone = 0;
     for (int axis = 0; axis < 3; ++axis) {

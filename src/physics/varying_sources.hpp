@@ -33,7 +33,7 @@ struct PlacedSource : SourceProduct {
 PlacedSource placed_source(const Config& config, const RegionValue& source, double t);
 // The share of its heat in a cell with this index along an axis.
 double share_of_cell(const PlacedSource& source, const GridAxes& axes, int axis, Index cell);
-// Does a cell perhaps have heat of both, at any time? By the boxes around them.
+// Can a cell have heat of both at any time? Compares the boxes around the two sources.
 bool can_overlap(const Config& config, const RegionValue& one, const RegionValue& other);
 // Throws Error(deck) if a value that depends on time alone is not sound at one of these times, s.
 void check_sources(const Config& config, std::span<const double> times);

@@ -20,7 +20,7 @@ struct CoarseGrid {
 
 // The finest first. Each has half the cells of the one before, rounded up, along axes whose 1/h^2 is at least
 // 1/2.5 of the largest (along others errors are not smooth), until no axis has more than 4 and sweeps solve
-// it. Decomposed as the finest while of more cells than a whole grid and as thick as a launch's ghosts.
+// it. A grid with more cells than a whole grid, as thick as a launch's ghosts, is decomposed as the finest.
 std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& decomposition,
                                      Backend backend);
 
@@ -48,7 +48,7 @@ struct HalvedGrid {
   Decomposition decomposition;
   bool whole = false;  // as in CoarseGrid
 };
-// Decomposed as the finer grid if of more cells than a whole grid and as thick as an exchange; else whole.
+// A grid with more cells than a whole grid, as thick as an exchange, is decomposed as the finer; else whole.
 HalvedGrid halved(const Config& config, const Decomposition& finer, int axis, Backend backend);
 // The axis with the largest `coupling`, the mean conductance of faces along an axis; among equals the last.
 int strongest_axis(Int3 cells, const Vector3& coupling);

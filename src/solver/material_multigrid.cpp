@@ -330,9 +330,9 @@ class MaterialMultigrid {
   std::optional<Owned<Graph>> graph_;
 };
 
-// Conjugate gradients take V cycles beyond those of the method until only this share of the error is left.
-// Ordinary bodies need none. Random cells do: gradients that often restart from the residual would stall. No
-// later step corrects the error that an implicit step leaves.
+// V cycles continue beyond those of the method until only this share of the error is left. Ordinary bodies
+// need no more. Random cells do: conjugate gradients that often restart from the residual would stall. No
+// later step corrects the remaining error of an implicit step.
 struct Goal {
   double left;  // share of the first error
   int most;     // V cycles
@@ -430,8 +430,8 @@ class MaterialCorrection : public Correction<T> {
   }
 
   // The parts of the next step: the whole correction as long as V cycles alone converge, then the parts that
-  // minimise the error in the norm of A. Plain cycles before are not lost: the next step minimises over the
-  // last one too. Where rounding spoils the parts, a new start takes the whole correction.
+  // minimise the error in the norm of A. The first of these steps also minimises over the last plain step. If
+  // the parts are unusable because of rounding, the iteration restarts with the whole correction.
   ConjugateParts next_parts(bool accelerates) {
     using Sums = std::array<LongAccumulator, conjugate_products>;
     const Sums sums = from_device<Sums>(level_.device(), sums_, level_.compute(), [&](Sums* result) {

@@ -74,7 +74,7 @@ inline std::optional<StepControl> step_control(const Config& config) {
   return StepControl(*config.problem.tolerance, halvings);
 }
 
-// Ends a run within a step: a signal does, or a part that may end after `latest`, s from the start of a
+// Ends a run within a step: at a signal, or before a part that may end after `latest`, s from the start of a
 // timer.
 struct StopTime {
   Timer started;
