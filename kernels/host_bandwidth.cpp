@@ -96,8 +96,8 @@ template <class T>
 std::span<const BandwidthEntry<T>> host::bandwidth_registry() {
   constexpr auto strided = make_probe<HostProbe<T, Way::strided>>,
                  offset = make_probe<HostProbe<T, Way::offset>>;
-  constexpr const char* of_stride = "copies an element of so many, cached stores";
-  constexpr const char* of_offset = "copies from so many elements further on, streaming stores";
+  constexpr const char* of_stride = "copies elements a stride apart, cached stores";
+  constexpr const char* of_offset = "copies from an offset of elements, streaming stores";
   static const BandwidthEntry<T> table[] = {
       {"copy", "streaming stores: the copy bandwidth", make_probe<HostProbe<T, Way::copy>>},
       {"copy_cached", "plain stores: lines are read before they are written",

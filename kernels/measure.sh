@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the figures that docs/performance/ladders.md and docs/tuning-log quote: all kernels with all tiles, fused norms, boundaries,
-# small grids, bandwidths, and whole runs next to what the benchmark says of their kernel. One table a line of work below, the numbers in JSON.
+# small grids, bandwidths, and whole runs with the benchmark of their kernel. One table per benchmark below, the numbers in JSON.
 #   kernels/measure.sh ISOTHERM FOLDER [cuda|cpu] [SIZES]        (SIZES: 512,1024 on a GPU, 256,384 on a CPU)
 set -euo pipefail
 (($# >= 2)) || { sed -n '2,4p' "$0"; exit 2; }
@@ -27,8 +27,8 @@ bench small stencil --sizes 64,96,128,192 --seconds 0.3
 bench reductions reduction --sizes "$sizes"
 bench bandwidth bandwidth --sizes "${sizes##*,}"
 
-# The sweep loop of a steady run, checked every 100 sweeps, against the benchmark of its kernel: of single sweeps, so that the
-# kernel is named. Left to itself a run would fuse several.
+# The sweep loop of a steady run, checked every 100 sweeps, to be compared with the benchmark of its kernel. The kernel is named
+# because the benchmark is of single sweeps: by default a run would fuse several.
 kernel=$([[ $device == cuda ]] && echo tma_pipeline || echo openmp)
 for cells in ${sizes//,/ }; do
   for precision in fp32 fp64; do

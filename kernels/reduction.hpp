@@ -24,7 +24,7 @@ struct KernelResources {
 };
 
 // Why a kernel is in the registry: a lecture shows one idea in a short file of its own; a production kernel
-// is as fast as we know how.
+// is written for speed.
 enum class Purpose { lecture, production };
 ISOTHERM_WORDS(Purpose, "lecture", "production");
 

@@ -62,9 +62,9 @@ constexpr Purpose lecture = Purpose::lecture, production = Purpose::production;
 
 #define ISOTHERM_HISTOGRAMS(HOST, CUDA) \
   HOST(histogram, reference, lecture, tried, "one serial loop") \
-  HOST(histogram, openmp, production, tried, "counts of its own for each thread, added at the end") \
-  CUDA(histogram, global_atomic, lecture, tried, "every cell an atomic addition to global memory") \
-  CUDA(histogram, shared_private, lecture, tried, "counts of its own for each block, in shared memory") \
+  HOST(histogram, openmp, production, tried, "private counts for each thread, added at the end") \
+  CUDA(histogram, global_atomic, lecture, tried, "one atomic addition to global memory per cell") \
+  CUDA(histogram, shared_private, lecture, tried, "private counts for each block, in shared memory") \
   CUDA(histogram, shared_private_coarsened, lecture, tried, "the same, many cells per thread, runs of equal bins in registers")
 // clang-format on
 

@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(threads) copy_offset(const T* from, T* to, Ind
   if (i < copied) to[i] = from[i + offset];
 }
 
-// 64 numbers of either precision, so that with every stride and offset there is something to copy.
+// 64 numbers of either precision, so that every stride and offset leaves an element to copy.
 constexpr Index least_words = 64 * sizeof(double) / sizeof(Word);
 
 Index words_of(std::size_t bytes) { return std::max(static_cast<Index>(bytes / sizeof(Word)), least_words); }
@@ -260,18 +260,18 @@ struct ReadProbe final : Probe {  // the other array has the sum
 template <class T>
 std::span<const BandwidthEntry<T>> bandwidth_registry() {
   constexpr auto strided = make_probe<StepProbe<T, true>>, offset = make_probe<StepProbe<T, false>>;
-  constexpr const char* of_stride = "an element of so many: lines are fetched for a part of them";
-  constexpr const char* of_offset = "from so many elements further on: warps straddle lines";
+  constexpr const char* of_stride = "elements a stride apart: only a part of each line is used";
+  constexpr const char* of_offset = "reads start at an offset of elements: warps straddle lines";
   static const BandwidthEntry<T> table[] = {
-      {"copy", "16 bytes an access: the copy bandwidth", make_probe<StreamProbe<true>>},
-      {"read", "16 bytes an access", make_probe<ReadProbe<Place::device>>},
-      {"write", "16 bytes an access", make_probe<StreamProbe<false>>},
+      {"copy", "16 bytes per access: the copy bandwidth", make_probe<StreamProbe<true>>},
+      {"read", "16 bytes per access", make_probe<ReadProbe<Place::device>>},
+      {"write", "16 bytes per access", make_probe<StreamProbe<false>>},
       {"strided_2", of_stride, strided, 2},
       {"strided_4", of_stride, strided, 4},
       {"strided_8", of_stride, strided, 8},
       {"strided_16", of_stride, strided, 16},
       {"strided_32", of_stride, strided, 32},
-      {"offset_0", "one element a thread, aligned", offset, 0},
+      {"offset_0", "one element per thread, aligned", offset, 0},
       {"offset_1", of_offset, offset, 1},
       {"offset_2", of_offset, offset, 2},
       {"offset_4", of_offset, offset, 4},

@@ -28,7 +28,7 @@ template <ReductionOp op>
 struct Combine {
   __device__ __forceinline__ double operator()(double a, double b) const {
     if constexpr (op == ReductionOp::max_abs) {
-      return a > b || a != a ? a : b;  // a NaN on either side wins, which fmax would lose
+      return a > b || a != a ? a : b;  // NaN if either is NaN; fmax would drop it
     } else {
       return a + b;
     }

@@ -67,8 +67,8 @@ void launch(const char* name, void (*kernel)(Formal...), const Threads& threads,
   check_launch(name, cudaLaunchKernelEx(&config, kernel, std::forward<Actual>(arguments)...));
 }
 
-// The block `wide`, made narrower where the box is thin and longer in y and z instead, so that warps stay
-// full: 32 x 8 x 1 becomes 1 x 32 x 8 on an x face. Never more threads than `wide` has.
+// Returns the block `wide` or, where the box is thin along x, a narrower block that is longer in y and z, so
+// that warps stay full: 32 x 8 x 1 becomes 1 x 32 x 8 on an x face. Never more threads than `wide` has.
 inline dim3 fit_block(dim3 wide, Int3 extent) {
   const auto power_of_two = [](Index cells) { return std::bit_ceil(static_cast<std::uint64_t>(cells)); };
   const std::uint64_t threads = wide.x * wide.y * wide.z, most_z = 64;

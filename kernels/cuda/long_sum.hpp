@@ -3,7 +3,7 @@
 //
 // Instead of three atomic operations per value, a lane keeps an expansion: four doubles, each the rounding
 // error of the one before it. A value is added to the first, the exact error of that addition to the second,
-// and so on until the error is zero, mostly after two steps. A rest that the fourth cannot hold is added to
+// and so on until the error is zero, mostly after two steps. A remainder after the fourth one is added to
 // the block's accumulator. Five rounds of shuffles add the 32 expansions up, exactly, and one lane per warp
 // adds four doubles to the accumulator. Blocks add their digits to those of the grid, and a last kernel
 // carries and rounds. (S. Collange, D. Defour, S. Graillat, R. Iakymchuk, Parallel Computing 49 (2015);

@@ -10,9 +10,9 @@
 //             own buffer -> own ghosts
 //             for `stored` of all peers
 //
-// Why `free`. The peer's edges of exchange k overwrite ghosts that this rank may still be reading. Edges that
-// have arrived from this rank do not tell the peer when that reading ends. So the owner of the ghosts signals
-// it, in the launch that begins its next exchange: by then the sweeps before it on the stream have ended.
+// Why `free`. The peer's edges of exchange k overwrite ghosts that this rank may still be reading. The edges
+// that the peer receives do not show that this reading has ended. So the owner of the ghosts signals the end,
+// in the launch that begins its next exchange: by then the sweeps before it on the stream have ended.
 //
 // No deadlock. The `free` of exchange k waits for the rank's own stream only: the first block that runs
 // signals it on all links before it waits for any peer, however few blocks fit on the GPU. So all ranks
@@ -53,7 +53,7 @@ struct Plan {
   unsigned blocks_of[most_peer_messages];    // by link
   unsigned blocks;                           // of all messages
 };
-static_assert(sizeof(Plan<double>) <= 4096, "what a launch can take along");
+static_assert(sizeof(Plan<double>) <= 4096, "the largest parameters of a launch");
 
 // Called by a whole warp of every block. The first block that arrives signals `free` to all peers.
 __device__ __forceinline__ void say_free(const PeerLinks& links, std::uint64_t exchange) {

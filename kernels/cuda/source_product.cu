@@ -1,6 +1,6 @@
 // Sources that are products of profiles on the GPU.
 //
-// Mapping   a block of 32 x 8 threads takes so many cells of each of 16 planes, four planes at a time.
+// Mapping   a block of 32 x 8 threads takes 32 x 8 cells of each of 16 planes, four planes at a time.
 // Storage   shared memory: the shares below faces along each axis, and means from them: a block computes 59
 //           per product, not six for each of 4096 cells. Registers: four cells of a thread, until all
 //           products are added.

@@ -1,5 +1,5 @@
-# Fails when an object compiled for a newer instruction set offers the linker a function that others could get:
-# a weak one whose name does not carry the instruction set. Called with NM, VARIANT and OBJECTS.
+# Fails when an object compiled for a newer instruction set has a function that the linker could give to all
+# callers: a weak one without the instruction set in its name. Called with NM, VARIANT and OBJECTS.
 foreach(object IN LISTS OBJECTS)
   execute_process(COMMAND ${NM} -C --defined-only ${object} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
   string(REPLACE ";" "," symbols "${symbols}")

@@ -8,7 +8,7 @@
 // that of the last level, summed as in the kernel `openmp`.
 //
 // Memory: the queues of all threads are one allocation of the launching thread. It grows if a launch needs
-// more, and is kept until it is released or the thread ends. It keeps no data from one launch to the next.
+// more, and exists until it is released or the thread ends. No launch reads data of an earlier one.
 
 #include <omp.h>
 
@@ -517,8 +517,8 @@ class Tile {
     }
   }
 
-  // The next row to prefetch of the two planes that level 1 reads first in the next step, in its order. Null:
-  // none is left.
+  // The next row to prefetch, of the two planes that level 1 reads first in the next step and in their order.
+  // Null: none is left.
   const T* ask(Index plane) {
     const Index row = asked_ / planes, z = plane + asked_ % planes;
     ++asked_;
@@ -526,8 +526,8 @@ class Tile {
     return &args_.in(lo_, up_ ? field_.hi.y - 1 - row : field_.lo.y + row, z);
   }
 
-  // Of the new rows that level 1 reads in each wave, the one that this level prefetches again, because a
-  // tenth of the requests is dropped.
+  // Level 1 reads some new rows in each wave. Returns the one that this level prefetches again, because the
+  // processor drops a tenth of the requests.
   const T* ask_again(int level, Index wave, Index plane) const {
     if (level > rows * planes) return nullptr;
     const Box& box = levels_[1].box;

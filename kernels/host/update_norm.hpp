@@ -7,12 +7,12 @@
 
 namespace isotherm::host {
 
-// What a sweep accumulates: nothing (then none of this code is compiled), or the norm of its update. The kind
+// The accumulator of a sweep: none (then none of this code is compiled), or the norm of its update. The kind
 // of norm is a branch at each register, always taken in the same direction: a kernel for each kind would
 // double the number of kernels.
 enum class Update { none, norm };
 
-// A row of cells is summed in so many lanes, cell x in lane x % norm_lanes and each lane in the order of x.
+// The lanes in which a row is summed: cell x is in lane x % norm_lanes, and each lane adds in the order of x.
 // So the bits do not depend on the instruction set, the register width, or the cell at which vectors start.
 template <class T>
 inline constexpr Index norm_lanes = 32 / static_cast<Index>(sizeof(T));

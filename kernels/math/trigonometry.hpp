@@ -90,7 +90,7 @@ ISOTHERM_HOST_DEVICE double tan(double x) {
   return within_range(x, select(x == 0.0, x, fma(rest, inverse, quotient)));
 }
 
-// The angle high + low, high >= 0; arc_sine() says of what.
+// The result of arc_sine(): the angle high + low, high >= 0.
 struct ArcSine {
   bool direct;
   double high, low;

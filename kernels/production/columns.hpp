@@ -10,7 +10,7 @@ namespace isotherm::cuda {
 // its edge are in L2 when the next block reads them.
 
 // Planes per chunk, for `columns` columns on a device that holds `slots` thread blocks at once. Short chunks
-// fill the device better; long chunks pay less often for their ends: `overhead` planes per chunk.
+// fill the device better; long chunks have fewer ends, which cost `overhead` planes per chunk.
 inline Index balanced_planes(Index columns, Index planes, Index slots, Index overhead) {
   Index best = planes, least = 0;
   for (Index chunks = 1; chunks <= planes; ++chunks) {

@@ -7,14 +7,14 @@
 //
 // One number is enough: sweep k reads the ghosts of one field, which the peers' sweeps k - 1 have stored, and
 // stores to the ghosts of the other field, which these sweeps have read. The end of k - 1 implies both.
-// The next launch signals the end: a sweep that signals its own end needs a fence after stores in flight to
-// another device, with no work to hide it: 4 us of 80 (docs/tuning-log). Between launches they end anyway.
+// The next launch signals the end. A sweep that signals its own end needs a fence after its stores to another
+// device, with no work to hide it: 4 us of 80 (docs/tuning-log). Between launches these stores end anyway.
 // No deadlock: a block signals on all links before it waits, however few blocks fit on the GPU. It waits only
 // for the start of a launch on another device, which does not depend on this launch.
 // All blocks wait, not only those at faces: blocks that start late stay late, and read again what the others
 // have loaded into L2 (throttle.hpp).
-// Who stores what: at a face across x, lanes store cells as they compute them. Across y and z whole rows and
-// planes are at the face. A selection among rows would cost every row of every block, so the rows and planes
+// Stores: at a face across x, lanes store cells as they compute them. Across y and z whole rows and planes
+// are at the face. A selection among rows would cost time in every row of every block, so the rows and planes
 // are read back from `out` and stored (docs/tuning-log).
 // Memory order: the flag of the next launch releases the stores of a launch. TMA reads what the peers have
 // stored: its thread passes a barrier with the threads that have acquired the flags, then a proxy fence.

@@ -13,8 +13,8 @@
 //           the same lane. x neighbours are exchanged by warp shuffle; y neighbours are the lane's own rows
 //           or, beyond the first and last row of a warp, rows of its neighbour warps (shared memory). Tiles
 //           have halos of time_block cells along x and one less along y, where the first level reads one more
-//           row; parts of a column have halos of time_block planes along z. Each level makes one more layer
-//           of the halo wrong; no halo is stored. Persistent thread blocks share the columns of tiles evenly.
+//           row; parts of a column have halos of time_block planes along z. Each level invalidates one more
+//           layer of the halo; no halo is stored. Persistent thread blocks share the columns of tiles evenly.
 // Storage   registers: for each level, the plane below and the current one. Shared memory: a multistage
 //           pipeline of planes of the field, and one of the source, which TMA (compute capability 9.0) fills
 //           ahead of the warps; the first and last row of each warp at each level, in two buffers, so that

@@ -12,7 +12,7 @@
 // Storage   shared memory: two fields of the tile and its layers (ping-pong buffers of the sweeps), and the
 //           source of these cells.
 // Traffic   a tile of 24 x 4 x 4 reads 32 x 12 x 12 cells for four sweeps, mostly from L2, and stores its
-//           own; it computes 4 cells for each useful one. So `temporal` is faster for a large field.
+//           own; it computes 4 cells for each stored one. So `temporal` is faster for a large field.
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/launch.hpp"
 

@@ -349,7 +349,7 @@ class TemporalTile {
   // The plane registers rotate by renaming: the loop is unrolled by three. At the ends of the field, where a
   // material ends across z, and with any_boundaries, move_down() copies them instead: a fifth slower, and
   // compiled in a third of the time.
-  // Tiles away from boundaries run the same code: if they were faster, they would only wait for the others.
+  // Tiles away from boundaries run the same code: faster tiles would only wait for the others.
   __device__ __forceinline__ void walk() {
     constexpr Around at_the_ends = Extras::any_boundaries ? Around::anything : Around::boundaries;
     for (int n = 0; n < span_.count;) {

@@ -63,8 +63,8 @@ class Throttle {
   long long start_;
 };
 
-// A throttle for kernels without a free register: a fixed number of cycles between planes. It is in shared
-// memory and is used by one thread.
+// A throttle for kernels without a free register: a fixed number of cycles between planes. It is stored in
+// shared memory; one thread uses it.
 struct SharedThrottle {
   long long due;
 

@@ -14,7 +14,7 @@
 //           warp shuffle; z neighbours are in registers and in the plane above, already in shared memory.
 // Storage   shared memory: stages of a plane of x by (y + 2) cells and the packs on either side, some 36 KB
 //           each, and their barriers. Registers: the previous plane and the current one.
-// Traffic   as `register_tile`: each cell once, and the tile's halo, which L2 delivers. The difference is who
+// Traffic   as `register_tile`: each cell once, and the tile's halo, which L2 delivers. But TMA does the
 //           loads: no thread computes an address or reserves registers for loads in flight. Blocks that drift
 //           apart would read their halos from memory twice: the throttle (throttle.hpp) keeps them together,
 //           and blocks stacked along z walk towards each other, or apart, so that they read the planes

@@ -14,7 +14,7 @@ namespace isotherm::cuda {
 template <class T, int warps_x, int warps_y, int rows, bool classes>
 struct Plane {
   static constexpr int cells = Pack<T>::cells, x = warps_x * warp_size * cells, y = warps_y * rows;
-  static_assert(x <= 256 && y % 8 == 0, "the engine's boxes, and what aligns the sides to 128 bytes");
+  static_assert(x <= 256 && y % 8 == 0, "a TMA box has at most 256 cells; sides are aligned to 128 bytes");
   static_assert(column_unit % y == 0, "a side may be a part of a column");
   alignas(128) T cell[y + 2][x];
   alignas(128) T side[2][y][cells];
@@ -34,7 +34,7 @@ struct SeveralClasses {
 };
 
 // Planes that a block on its schedule has requested and not yet begun to compute: the third stage holds the
-// current plane, and a block that is late has the fourth to catch up.
+// current plane, and a block that is late uses the fourth to catch up.
 inline constexpr int planes_ahead = 2;
 
 // Shared memory of a thread block.

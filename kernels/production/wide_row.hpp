@@ -15,7 +15,7 @@ bool scales_source(const SweepArgs<T>& args) {
 
 // A step in two parts keeps the columns of the whole sweep. The interior is the columns that need no
 // exchanged ghost, without the layers below and above. The exterior is the other columns from end to end, and
-// these layers. No tile is cut, so both parts together move as many bytes as one sweep. An exterior of shells
+// these layers. No tile is cut, so both parts together move as many bytes as one sweep. An exterior of layers
 // one cell thick on all faces took a tenth of a sweep (docs/tuning-log).
 
 // `Way<T, tile>`: the launch with one of the kernel's tiles. It has
