@@ -74,7 +74,7 @@ struct LongAccumulator {
     return word[nans] == 0 && word[infinities] == 0 && word[negative_infinities] == 0;
   }
 
-  // Carries what exceeds a digit into the next one. Equal sums then have equal words.
+  // Carries the excess of each digit into the next one. Equal sums then have equal words.
   ISOTHERM_HOST_DEVICE void normalise() {
     for (int i = 0; i + 1 < digits; ++i) {
       const std::int64_t carry = word[i] >> 32;  // rounds down: the digit stays positive

@@ -27,7 +27,7 @@ struct MixedCellSearch {
   void (*hold_voids)(FieldView<T> field, const Materials<T>& materials, Stream stream);
 };
 
-// Is a plane a layer (MixedCells::next_layer) if otherwise so many of its cells would be mixed? The first
+// Is a plane a layer (MixedCells::next_layer) if otherwise `cells` of its cells would be mixed? The first
 // pass is slower in layers, so a few mixed cells are cheaper in the second pass.
 ISOTHERM_HOST_DEVICE bool is_layer_of(unsigned cells, Int3 extent) {
   constexpr Index least_share = 64;

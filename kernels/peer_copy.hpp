@@ -65,7 +65,7 @@ struct PeerMessages {
   int count;
 };
 
-// Rows of so many bytes or more are stored into the peer's ghosts. Shorter rows, above all of x faces, are
+// Rows of at least this many bytes are stored into the peer's ghosts. Shorter rows, mostly of x faces, are
 // stored into dense buffers: cell by cell they would cross the link as many short packets.
 inline constexpr Index least_direct_row = line_bytes;
 

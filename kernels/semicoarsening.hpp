@@ -8,8 +8,8 @@
 // the two faces of such a cell in series; across it, the weights of interpolation distribute conductances.
 //
 // Any number of cells is possible. Conductances may be in any unit; residuals are in kelvin times that unit.
-// A boundary is a face to a cell of error 0. So is the ground of a cell, one more conductance: of its faces
-// to voids, whose temperature is given, and of the heat that the cell stores in an implicit step. Grids are
+// A boundary is a face to a cell of error 0. The ground of a cell is one more such face: its conductance is
+// that of faces to voids, whose temperature is given, and of the heat that an implicit step stores. Grids are
 // in fp32 and correct fields of either precision; the residual is computed in the precision of the field.
 // Fixed orders and explicit fma give the same bits on all backends.
 #pragma once

@@ -14,7 +14,7 @@ struct SourceProfile {
   double centre = 0, from = 0, to = 0;
   double inverse_width[2] = {};  // below and above the centre: 1/(sqrt(2) standard deviation), 1/m
   double share[2] = {};          // of the heat; sum to 1
-  // The gaussians are cut at so many sqrt(2) standard deviations, and scaled so that no heat is lost.
+  // The gaussians are cut at `cut` sqrt(2) standard deviations, and scaled so that no heat is lost.
   double cut = 0, inverse_erf_of_cut = 1;
 };
 

@@ -278,7 +278,7 @@ struct FaceStore {
   Index pitch = 0;
   int link = 0;  // to the neighbour
 };
-// Columns are padded to multiples of so many cells, and the padding may be read.
+// Columns are padded to multiples of this many cells, and the padding may be read.
 inline constexpr Index column_unit = 64;
 // Stores of all faces that have a neighbour. The k-th sweep with face stores signals to all neighbours that
 // the (k-1)-th has ended, and continues when they have signalled the same (production/face_stores.hpp). So

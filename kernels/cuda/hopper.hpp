@@ -142,8 +142,8 @@ __device__ __forceinline__ unsigned char* dynamic_shared() {
   return memory;
 }
 
-// Why the current device cannot run `kernel`, which uses bulk copies, with so much shared memory per block.
-// Empty: it can.
+// Why the current device cannot run `kernel`, which uses bulk copies and `shared_bytes` of shared memory per
+// block. Empty: it can.
 template <class Kernel>
 std::string without_bulk_copies(Kernel* kernel, std::size_t shared_bytes) {
   if (attribute_of_current_device(cudaDevAttrComputeCapabilityMajor) < 9)

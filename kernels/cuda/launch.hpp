@@ -176,7 +176,7 @@ inline int attribute_of_current_device(cudaDeviceAttr attribute) {
   return value;
 }
 
-// Why blocks of the current device cannot have so much shared memory. Empty: they can.
+// Why blocks of the current device cannot have `bytes` of shared memory. Empty: they can.
 inline std::string without_shared_memory(std::size_t bytes) {
   const int most = attribute_of_current_device(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   if (bytes <= static_cast<std::size_t>(most)) return "";

@@ -205,7 +205,7 @@ void sweep_mixed(const SweepArgs<T>& args, int sweeps, Stream stream) {
   for (a.sweep = 0; a.sweep < sweeps; ++a.sweep) {
     const int left = sweeps - 1 - a.sweep;
     a.distance = sweeps - 1 + left;
-    a.region = args.boundaries.widened(args.region, left, args.in.extent);  // what later sweeps read
+    a.region = args.boundaries.widened(args.region, left, args.in.extent);  // cells that later sweeps read
     a.out = left == 0 ? args.out : args.materials.between[a.sweep % 2];
     const std::int32_t count = mixed.within[a.distance];
     if (count > 0)

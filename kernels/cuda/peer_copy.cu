@@ -38,8 +38,8 @@ namespace {
 // Blocks of 512 threads need 43 000 and had to wait for the end of the sweep.
 constexpr int block_threads = 128;
 constexpr int batch = 4;  // words that a thread loads before it stores the first
-// Approximate limit for all messages together: with so many blocks, a face of 512 by 512 cells of 8 bytes is
-// in flight at once.
+// Approximate limit for all messages together: with this number of blocks, a face of 512 by 512 cells of 8
+// bytes is in flight at once.
 constexpr Index most_blocks = 256;
 
 using Word = uint4;

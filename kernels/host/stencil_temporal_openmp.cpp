@@ -300,7 +300,7 @@ ISOTHERM_INLINE Index queue_rows(const Cut& cut, Index rows, int level) {
   return rows + 2 * (cut.time_block - level) + slack + 2 * spare;
 }
 inline constexpr int copied_rows = (planes + 2) * (most_rows + 2);
-// Elements of memory for a tile of so many rows.
+// Elements of memory for a tile of `rows` rows.
 template <class T>
 ISOTHERM_INLINE Index tile_elements(const Cut& cut, Index rows) {
   Index all = copied_rows + 1;
@@ -559,7 +559,7 @@ namespace {
 using namespace temporal;
 
 constexpr std::array<std::string_view, 3> tiles = {"2rows", "1row", "2rows_wide"};
-// A tile and its input may fill so many eighths of an L2 or, where that is more, the thread's share of the
+// A tile and its input may fill seven eighths of an L2 or, where that is more, the thread's share of the
 // last-level cache, at most a twelfth of that cache.
 constexpr std::size_t cache_eighths = 7, far_part = 12;
 constexpr Index least_rows = 8;  // of a tile: with fewer, its margins cost more than L3 does

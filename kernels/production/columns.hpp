@@ -31,7 +31,7 @@ struct Columns {
   // Columns in the middle that are skipped: the first of them, and how many.
   Index hole_x = 0, hole_y = 0, hole_count_x = 0, hole_count_y = 0;
 
-  // `unit`: columns begin at a multiple of so many cells along x.
+  // Columns begin at a multiple of `unit` cells along x.
   static Columns of(Box box, Index x, Index y, Index planes, Index unit = 1) {
     const Int3 n = box.extent();
     const Index first_x = floor_div(box.lo.x, unit) * unit;

@@ -11,13 +11,13 @@
 // device, with no work to hide it: 4 us of 80 (docs/tuning-log). Between launches these stores end anyway.
 // No deadlock: a block signals on all links before it waits, however few blocks fit on the GPU. It waits only
 // for the start of a launch on another device, which does not depend on this launch.
-// All blocks wait, not only those at faces: blocks that start late stay late, and read again what the others
-// have loaded into L2 (throttle.hpp).
+// All blocks wait, not only those at faces: blocks that start late stay late, and read again the lines that
+// the others have loaded into L2 (throttle.hpp).
 // Stores: at a face across x, lanes store cells as they compute them. Across y and z whole rows and planes
 // are at the face. A selection among rows would cost time in every row of every block, so the rows and planes
 // are read back from `out` and stored (docs/tuning-log).
-// Memory order: the flag of the next launch releases the stores of a launch. TMA reads what the peers have
-// stored: its thread passes a barrier with the threads that have acquired the flags, then a proxy fence.
+// Memory order: the flag of the next launch releases the stores of a launch. TMA reads cells that the peers
+// have stored: its thread passes a barrier with the threads that acquired the flags, then a proxy fence.
 #pragma once
 
 #include "kernels/cuda/hopper.hpp"

@@ -4,7 +4,7 @@
 // Lecture   lectures/stencil/10_streaming_temporal.cu has the levels and the overlap, 09_streaming_tma.cu the
 //           copies; the tile in registers is that of register_tile.cu.
 // Algebra   time_block sweeps, each stencil_update() of the previous result; every level applies the
-//           boundaries on all faces that its tile touches. The same bits as so many single sweeps. Where b
+//           boundaries on all faces that its tile touches. The same bits as in single sweeps. Where b
 //           varies over a face across x or y, tiles take one value for it, and varying_sides.cu sweeps the
 //           time_block layers of cells next to that face again: to read b per cell would cost every tile.
 // Mapping   a thread block owns a tile of 32 packs of 16 bytes along x by some rows of y and walks along z.

@@ -4,7 +4,7 @@
 // Lecture   lectures/stencil/10_streaming_temporal.cu has the overlapped tiles, 02_shared.cu the tile in
 //           shared memory.
 // Algebra   up to 4 sweeps, each stencil_update() of the previous result; each applies the boundaries on all
-//           faces. The same bits as so many single sweeps.
+//           faces. The same bits as in single sweeps.
 // Mapping   a thread block owns a tile and loads the cells around it too, one layer on each side per sweep.
 //           All threads sweep the box of cells whose neighbours are valid, which shrinks by one layer with
 //           each sweep; the last box is the tile. Barriers separate the sweeps. Rows of 8 or 16 cells share a

@@ -12,7 +12,7 @@
 
 namespace isotherm::cuda {
 
-// What a tile contains besides cells of the region away from boundaries.
+// The contents of a tile in addition to cells of the region away from boundaries.
 enum class Edges {
   none,
   region,     // cells outside the region

@@ -14,7 +14,7 @@ namespace isotherm {
 // Returns the exception that is being handled, as an Error. Call it within a catch block.
 Error current_error();
 
-// Collective; `mine`: what failed here. Throws CollectiveError with the text of the lowest rank that failed.
+// Collective; `mine`: the error of this rank. Throws CollectiveError with the text of the lowest failed rank.
 void throw_if_any_failed(const Communicator& communicator, const std::optional<Error>& mine);
 
 // Returns the result of `work`, or throws on all ranks. Once it may fail, `work` must not communicate.

@@ -1,4 +1,4 @@
-// What this binary was built from and with. Written by the build (cmake/WriteBuildInfo.cmake).
+// The sources and tools of this binary. Written by the build (cmake/WriteBuildInfo.cmake).
 #pragma once
 
 #include <string>

@@ -36,7 +36,7 @@ bool mpi_takes_threads();
 enum class ReduceOp { sum, min, max };
 
 // An all-reduce in progress. The destructor waits for it, unless wait() did. During an exception, when other
-// ranks may be gone, it leaks the memory instead: MPI may still write to it until main ends all ranks.
+// ranks may have ended, it leaks the memory instead: MPI may write to it until main ends all ranks.
 class PendingAllReduce {
  public:
   using Values = std::variant<std::vector<double>, std::vector<std::int64_t>>;

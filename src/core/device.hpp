@@ -1,5 +1,5 @@
-// The interface to a device that computes: it allocates, copies, orders and waits. It does not know what
-// bytes mean. Host and CUDA implement it; a HIP device also needs a case wherever code names Backend::cuda.
+// The interface to a device that computes: it allocates, copies, orders and waits. It does not interpret the
+// bytes. Host and CUDA implement it; a HIP device also needs a case wherever code names Backend::cuda.
 #pragma once
 
 #include <cstddef>

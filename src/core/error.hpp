@@ -14,7 +14,7 @@ enum class ExitCode : int {
   not_converged = 10,  // max_sweeps reached before the tolerance
   deck = 65,           // the deck or a data file is wrong
   file_missing = 66,   // a file that was named cannot be read
-  unavailable = 69,    // no device, library or feature for what was asked
+  unavailable = 69,    // a device, library or feature is not available
   internal = 70,       // a bug of isotherm, or ranks that disagree
   memory = 71,         // does not fit
   cannot_create = 73,  // an output file or folder cannot be made

@@ -48,7 +48,7 @@ inline std::array<hsize_t, 3> hdf5_extent(Int3 n) {
 Hdf5Space hdf5_space(Int3 extent);
 herr_t select_box(hid_t space, Box box);
 
-// Texts are of fixed length: VTK's reader does not know others.
+// Texts are of fixed length: VTK's reader rejects others.
 void write_attribute(hid_t object, const char* name, std::string_view text, const std::string& path);
 // Writes a list of `count` numbers, of this type in memory; -1: one scalar.
 void write_numbers(hid_t object, const char* name, hid_t type, const void* numbers, int count,

@@ -1,4 +1,4 @@
-// What this process may use of its host: threads, and memory within the limits of control groups.
+// The resources that this process may use: threads, and memory within the limits of control groups.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +53,7 @@ struct ThreadPlan {
   std::string warning;  // or empty: OMP_NUM_THREADS is wrong, or there are more ranks than cores
 };
 
-// What this process sees of its host.
+// The cores of the host, as this process sees them.
 struct HostCores {
   int online = 1;               // logical cores that are on
   std::vector<int> mask;        // those this process may run on, ascending

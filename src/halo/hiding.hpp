@@ -23,7 +23,7 @@ namespace isotherm {
 // Seconds of the slowest rank, which limits the job: the waits of others are not communication.
 struct HaloCost {
   double exchange = 0;  // with no concurrent sweep
-  double exposed = 0;   // what it adds to a sweep
+  double exposed = 0;   // time that it adds to a sweep
   // From 0, where the exchange adds its whole time or more, to 1. None where it takes no time.
   std::optional<double> hidden_share() const;
 };

@@ -11,7 +11,7 @@
 
 namespace isotherm {
 
-// What is beyond each Face.
+// The kind of cells beyond each Face.
 struct GhostSides {
   // Cells of a neighbour, which an exchange puts into the ghosts; no boundary.
   std::array<bool, face_count> filled{};
@@ -54,7 +54,7 @@ std::vector<HaloMessage> gather_messages(std::span<const Box> blocks, int rank);
 // Cells that a rank sends to other ranks, and receives, in an exchange of `layers` layers.
 Index exchanged_cells(const Decomposition& decomposition, int rank, int layers);
 
-// Tags of a pair's messages: what one side sends in direction d the other receives from direction -d.
+// Tags of a pair's messages. A message that is sent in direction d is received from direction -d.
 int send_tag(const HaloMessage& message);
 int receive_tag(const HaloMessage& message);
 inline constexpr int first_free_tag = 27;

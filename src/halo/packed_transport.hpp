@@ -68,14 +68,14 @@ std::unique_ptr<Wire> make_direct_wire(Device& device, const Communicator& commu
 std::unique_ptr<Wire> make_staged_wire(Device& device, const Communicator& communicator,
                                        std::span<const WireMessage> messages,
                                        std::size_t piece_bytes = staged_piece);
-// Does this MPI accept device memory? One that does not crashes at the first pointer, so MPI is asked before
-// the test. Empty: it does; else the reason and a remedy. Not collective.
+// Does this MPI accept device memory? If not, MPI crashes at the first pointer, so it is queried before the
+// test. Empty: it does; else the reason and a remedy. Not collective.
 std::string why_mpi_takes_no_device_memory();
 // Decides this by MPI's own answer (none: there is no query), its version text and MPICH_GPU_SUPPORT_ENABLED
 // ("" where it is not set), which users of Cray MPICH have to set.
 std::string judge_device_memory(std::optional<bool> answer, const std::string& library,
                                 std::string_view cray_switch);
-// Transfers nothing: received buffers keep what they hold. For measuring the cost of the rest.
+// Transfers nothing: received buffers keep their contents. For measuring the cost of packing and unpacking.
 std::unique_ptr<Wire> make_mock_wire(Device& device, const Communicator& communicator,
                                      std::span<const WireMessage> messages);
 

@@ -53,8 +53,8 @@ std::shared_ptr<std::byte> open_peer_memory(int device, const cudaIpcMemHandle_t
   return memory;
 }
 
-// A setup in stages by a rank and its peers. Peers learn of an error on one rank, but every rank goes through
-// all stages: one that stops early would block ranks that the error does not concern.
+// A setup in stages by a rank and its peers. A rank reports an error to its peers, but every rank runs all
+// stages: a rank that stops early would block ranks that the error does not concern.
 class Agreement {
  public:
   Agreement(const Communicator& communicator, std::span<const int> peers)
@@ -87,10 +87,10 @@ class Agreement {
   std::string why_not_;
 };
 
-// What a peer needs to store into this rank's memory, as bytes; both sides represent it alike.
+// The data with which a peer stores into this rank's memory, sent as bytes; both sides represent it alike.
 struct OfferedInbox {
   cudaIpcMemHandle_t memory;
-  std::uint64_t flags, cells, columns;  // byte offsets of what the peer writes
+  std::uint64_t flags, cells, columns;  // byte offsets; the peer writes there
 };
 struct OfferedField {
   cudaIpcMemHandle_t memory;
@@ -351,7 +351,7 @@ class PeerTransport final : public Transport<T> {
 // Why this device cannot access that of another rank; empty: it may. `visible`: to this process.
 std::string why_no_access(const DeviceInfo& mine, const std::string& theirs,
                           const std::vector<DeviceInfo>& visible) {
-  // A device that this process does not see may still be reachable: the test finds out.
+  // A device that this process does not see may still be reachable: the test of the transport decides.
   for (const DeviceInfo& seen : visible) {
     int can = 1;
     if (seen.uuid != theirs || seen.index == mine.index) continue;

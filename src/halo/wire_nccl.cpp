@@ -40,8 +40,8 @@ void check_nccl(ncclResult_t result, const char* call, ncclComm_t comm, ExitCode
                  ncclGetErrorString(result), detail.empty() ? "" : ": ", detail);
 }
 
-// The result of `work`, executed in its own thread. Work that does not return in time keeps its thread, and
-// what it holds, until the program ends.
+// The result of `work`, executed in its own thread. Work that does not return in time keeps its thread and
+// all its resources until the program ends.
 template <class Work>
 auto in_time(Work work) {
   std::packaged_task<decltype(work())()> task(std::move(work));
@@ -121,7 +121,7 @@ class NcclRanks {
     });
   }
 
-  // Abandons it for all who share it. Graphs that contain its groups must not be launched any more.
+  // Abandons it for all its users. Graphs that contain its groups must not be launched any more.
   void abort() noexcept { comm_.reset(); }
   bool aborted() const { return !comm_; }
   bool usable() const {  // neither aborted nor failed
@@ -174,7 +174,7 @@ class NcclRanks {
 };
 
 // The open communicators of this process, by ranks and GPUs. MPI_Finalize first deletes the attributes of
-// MPI_COMM_SELF (MPI 3.1, section 8.7.1): at that time all users are gone, and devices and MPI still work.
+// MPI_COMM_SELF (MPI 3.1, section 8.7.1): at that time no user is left, and devices and MPI still work.
 using OpenRanks = std::map<std::vector<std::string>, std::shared_ptr<NcclRanks>>;
 
 int close_all(MPI_Comm, int, void* open, void*) {
@@ -190,7 +190,7 @@ OpenRanks& open_ranks() {
     auto none = std::make_unique<OpenRanks>();
     check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, key, none.get()), "MPI_Comm_set_attr");
     OpenRanks* const kept = none.release();
-    check_mpi(MPI_Comm_free_keyval(&key), "MPI_Comm_free_keyval");  // when the attribute is gone
+    check_mpi(MPI_Comm_free_keyval(&key), "MPI_Comm_free_keyval");  // when the attribute is deleted
     return kept;
   }();
   return *open;

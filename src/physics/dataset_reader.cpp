@@ -60,20 +60,20 @@ Hdf5List without_links_elsewhere(std::string& led_to) {
   return access;
 }
 
-// `asked`; but if it is a name of the temperature that a file of isotherm lacks, the name that the file has.
+// Returns `asked` or, if it is a name of the temperature that the file lacks, the name that the file has.
 std::string name_in_file(hid_t file, const std::string& asked) {
   constexpr std::array<std::string_view, 3> names{temperature_dataset, "/VTKHDF/PointData/temperature",
                                                   first_temperature_dataset};
   std::string led_to;
   const Hdf5List access = without_links_elsewhere(led_to);
-  const auto stands = [&](const std::string& name) {
+  const auto exists = [&](const std::string& name) {
     return H5Lexists(file, name.c_str(), access.get()) > 0;
   };
   const auto is_asked = [&](std::string_view name) { return name == asked || name.substr(1) == asked; };
-  if (std::none_of(names.begin(), names.end(), is_asked) || stands(asked) || !stands("isotherm"))
+  if (std::none_of(names.begin(), names.end(), is_asked) || exists(asked) || !exists("isotherm"))
     return asked;
   for (const std::string_view name : names)
-    if (stands(std::string(name))) return std::string(name);
+    if (exists(std::string(name))) return std::string(name);
   return asked;
 }
 

@@ -42,7 +42,7 @@ class DatasetReader {
   }
 
  private:
-  struct Opened;       // what HDF5 knows of it
+  struct Opened;       // its HDF5 handles
   std::string place_;  // "file.h5:/T"
   std::shared_ptr<const Opened> opened_;
   StoredType type_;

@@ -9,8 +9,8 @@
 // (LeVeque, Finite Volume Methods for Hyperbolic Problems, Cambridge 2002, section 4.1: conservation). A
 // sweep rounds each temperature by up to one unit in the last place, so a step may gain or lose that share of
 // the body's heat: negligible against the flows in fp64, while in fp32 three or four digits of the flows
-// remain. A steady problem has no rate: its defect is boundaries + sources, which goes to zero as the sweeps
-// converge.
+// remain. A steady problem has no rate: its defect is boundaries + sources, which approaches zero as the
+// sweeps converge.
 #pragma once
 
 #include <array>
@@ -100,7 +100,7 @@ struct HeatFlows {
   std::vector<double> voids{};                  // through the faces to each of DiagnosticsPlan::voids
   double source = 0;
   double rate = 0;              // of change of the body's heat, from its temperatures; 0 if steady
-  double balance = 0;           // boundaries + voids + source - rate: what is not accounted for
+  double balance = 0;           // boundaries + voids + source - rate: the defect
   double relative_balance = 0;  // over the sum of all magnitudes, or 0; rounding alone if insulated
 };
 // Fills `balance` and `relative_balance` from the rest.

@@ -224,7 +224,7 @@ class MaterialCells {
   Buffer conductance_, capacity_, heat_, body_, is_body_, held_, coefficients_, steps_;
   std::vector<Coefficients<T>> on_host_;                 // coefficients_ in host memory
   std::vector<T> weights_, capacities_, steps_on_host_;  // capacities of a transient problem
-  Materials<T> tables_;                                  // without what differs by sweep
+  Materials<T> tables_;                                  // without tables that differ by sweep
 };
 
 // The bytes that MaterialCells needs for the cells of a subdomain on this backend.

@@ -15,7 +15,7 @@ Coefficients<double> sweep_coefficients(const Config& config, double weight);
 // 1/m^2. A sweep of weight 1 divides div(k grad T) + q by 2 k times this: the sum of 1/h^2 over axes plus the
 // share of problem.implicit_dt. Transient: a step of euler_dt() counts as a sweep of problem.weight.
 double half_diagonal(const Config& config);
-// What a source of 1 W/m^3 adds to a cell in one sweep of the weight of the deck, in kelvin.
+// The temperature, K, that a source of 1 W/m^3 adds to a cell in one sweep of the weight of the deck.
 double source_scale(const Config& config);
 
 // Rounded to T such that c0 + 2 (cx + cy + cz) stays as near to 1 as T allows. Rounded one by one, fp32

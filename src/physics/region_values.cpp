@@ -112,7 +112,7 @@ class RegionValues::Region {
     }
   }
 
-  // `dataset`: what read_dataset() returned.
+  // `dataset`: the result of read_dataset().
   void apply_to(Row& row, const std::vector<double>& dataset) const {
     const Index first = row.first.x, end = first + std::ssize(row.sums);
     if (entry_->shape == Shape::constant) {
@@ -339,7 +339,7 @@ std::vector<std::string> shape_warnings(const Config& config) {
     const RegionValue& source = config.sources[i];
     // Half a per mille of a gaussian is 3.5 standard deviations away from its centre.
     const bool has_tails = source.shape == Shape::gaussian || source.shape == Shape::double_ellipsoid;
-    const double enough = has_tails ? 0.9995 : 1 - 1e-6;  // six digits say less than 100 %
+    const double enough = has_tails ? 0.9995 : 1 - 1e-6;  // below it six digits show less than 100 %
     const char* const body = has_voids ? "body" : "domain";
     const std::string key = fmt::format("sources.{}", i);
     warn_if_not_replaced(config, i, problems);

@@ -65,7 +65,7 @@ std::vector<std::string> shape_warnings(const Config& config);
 HeatTotals sum_regions(const RegionValues& values, Box subdomain);
 HeatTotals sum_sources(const Config& config, Box subdomain);
 HeatTotals source_totals(const Config& config);
-const char* source_cells_note(const Config& config);  // what to write after the number of their cells
+const char* source_cells_note(const Config& config);  // text after the number of their cells
 // A warning where sources with a power replace each other in part; else empty. `found`: source_totals().
 std::string replaced_heat_text(const Config& config, const HeatTotals& found);
 // The share of a source's heat in the domain that is outside voids, at t = 0.

@@ -252,7 +252,7 @@ class SampledBody {
   bool is_whole() const { return m_ == n_; }
   bool is_held() const { return is_held_; }
   const std::vector<double>& diagonal() const { return diagonal_; }  // the divisors of a sweep
-  // Stores what samples lose at these temperatures.
+  // Stores the heat that samples lose at these temperatures.
   void apply(const std::vector<double>& temperature, std::vector<double>& lost) const {
     for (std::size_t i = 0; i < lost.size(); ++i) lost[i] = ground_[i] * temperature[i];
     for (int axis = 0; axis < 3; ++axis)
@@ -276,7 +276,7 @@ class SampledBody {
         for (Index i = 0; i < layer; ++i) body(at + i, after + i);
       }
   }
-  // A sample stands for the cells i with i * m / n equal to it, and has the class of the middle one.
+  // A sample represents the cells i with i * m / n equal to it, and has the class of the middle one.
   Index first_cell(int axis, Index sample) const { return ceil_div(sample * n_[axis], m_[axis]); }
   Index cell_of(int axis, Index sample) const {
     return (first_cell(axis, sample) + first_cell(axis, sample + 1) - 1) / 2;
@@ -435,7 +435,7 @@ double lowest_of(const SampledBody& body) {
 
 double lowest_eigenvalue(const Config& config) {
   const SampledBody body(config);
-  // Samples may miss what fixes the temperature or connects parts of the body. Then the estimate is that of a
+  // Samples may miss a fixed temperature or a connection of parts of the body. Then the estimate is that of a
   // chain through all cells that is fixed at one end.
   const Int3 n = config.grid.cells;
   const double long_chain = 1 / std::pow(static_cast<double>(n.x + n.y + n.z), 2);

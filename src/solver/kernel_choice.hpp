@@ -147,7 +147,7 @@ inline bool overlaps(Overlap choice, Backend backend, int ranks) {
   return backend != Backend::host && ranks > 1;
 }
 
-// The backend that the deck's device or kernels need, and the key that says so; none where both are open.
+// The backend that the deck's device or kernels need, and the key of these. None if they need no backend.
 struct RequiredBackend {
   Backend backend;
   const char* key;

@@ -56,7 +56,7 @@ void fill_from_host(Field<T>& field, Box subdomain, Device& device, Stream strea
   device.synchronize(stream);
 }
 
-// At most one cell in so many is packed: their copy on the device must be small compared with the fields.
+// At most one in this many cells is packed: the copy on the device must be small compared with the fields.
 constexpr Index cells_per_packed = 16;
 
 template <class T>

@@ -61,7 +61,7 @@ inline LongAccumulator over_ranks(LongAccumulator mine, const Communicator& comm
   return mine;
 }
 
-// Copies to the host what launch(result) stores in device memory; waits for the stream.
+// Copies to the host the value that launch(result) stores in device memory; waits for the stream.
 template <class Part, class Launch>
 Part from_device(Device& device, const Buffer& result, Stream stream, const Launch& launch) {
   launch(result.as<Part>());
@@ -201,7 +201,7 @@ class Level {
   Field<T>& current() { return current_; }
   FieldView<const T> field() const { return current_.view(); }
   FieldView<const T> before() const { return next_.view(); }
-  Field<T>& other() { return next_; }  // what the next sweep writes to
+  Field<T>& other() { return next_; }  // the next sweep writes to it
   FieldView<const T> source() const { return source_ ? source_->view() : FieldView<const T>{}; }
   Field<T>& source_field() { return *source_; }
   Field<T> new_field() const {  // of the same shape; collective

@@ -133,7 +133,7 @@ struct ConductanceGrid {
   Stream compute;
   GhostSides sides;
   int ghosts;  // layers, edges and corners included; as many sweeps follow each exchange
-  Field<float> current, other, source;     // the error, K; what sweeps write to; the residual of the equation
+  Field<float> current, other, source;     // the error, K; output of sweeps; the residual of the equation
   std::vector<Field<float>> conductances;  // by axis, then the ground where there is one
   HaloExchange<float> halo;
   bool has_recordable_halo = true;

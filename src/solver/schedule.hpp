@@ -115,7 +115,7 @@ class Schedule {
     return asynchronous_ && sweep < last_ && !diagnostics_due(sweep) && !snapshots.due(sweep) &&
            !probes.due(sweep) && std::ranges::none_of(parts, due);
   }
-  bool diagnostics_due(std::int64_t sweep) const {  // at the first and last state, and every so many sweeps
+  bool diagnostics_due(std::int64_t sweep) const {  // at the first and last state, and at an interval
     return diagnostics_.recurs() && (sweep == 0 || sweep == last_ || diagnostics_.due(sweep));
   }
 

@@ -37,7 +37,7 @@ class SourceBoxes {
     for (const Box& box : changed(placed, std::ssize(times) - 1, args.region))
       sweep(args, box, placed, stream);
   }
-  // What sources at t add to the sum of `constant` (may be empty) over the subdomain.
+  // The amount that sources at t add to the sum of `constant` (may be empty) over the subdomain.
   LongAccumulator sum(double t, FieldView<const T> constant, Int3 extent, Stream stream,
                       const FieldSum<T>& sums) {
     LongAccumulator all{};

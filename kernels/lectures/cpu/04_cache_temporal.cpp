@@ -1,9 +1,9 @@
 // Stencil kernel `cache_temporal`: several sweeps in one pass over memory (temporal blocking), in the
 // plainest form.
 //
-// Algebra   up to 4 sweeps, each stencil_update() of the result of the one before: the same bits as so many
-//           launches. Later sweeps need boundary ghosts that are not in memory, so the kernel sets the
-//           ghosts of its buffer, for all sweeps alike.
+// Algebra   up to 4 sweeps, each stencil_update() of the result of the one before: the same bits as single
+//           sweeps. Later sweeps need boundary ghosts that are not in memory, so the kernel sets the ghosts
+//           of its buffer, for all sweeps alike.
 // Mapping   a thread has a tile of x by y cells and walks along z. At step z, level 0 copies plane z of the
 //           field, level 1 computes plane z - 1 of the first sweep, level 2 plane z - 2 of the second, and so
 //           on. Tiles overlap: each level computes one cell less on each side than the one before it, and the
