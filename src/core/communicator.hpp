@@ -13,8 +13,8 @@
 
 namespace isotherm {
 
-// Did a launcher, such as mpirun, start this process? The first reads the environment now; the second has
-// read it before MPI_Init, which may set such a variable without a launcher (Open MPI 4: PMIX_RANK).
+// Did a launcher, such as mpirun, start this process? The first reads the environment now. The second has the
+// answer from before MPI_Init, which may set such a variable without a launcher (Open MPI 4: PMIX_RANK).
 bool environment_names_launcher();
 bool is_under_launcher();
 

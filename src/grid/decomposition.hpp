@@ -24,7 +24,7 @@ class Decomposition {
   // and its parts, and suggests parts, cells and a halo that work.
   Decomposition(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts = 1);
 
-  // halved() decomposes every second cell along the axis, from the first on: each rank keeps its own cells.
+  // halved() keeps every second cell along the axis, from the first on; each rank keeps its own cells.
   // Subdomains may be thinner than cells / parts. In both results axes of a single cell are not periodic.
   Decomposition halved(int axis) const;
   Decomposition without_single_cells() const;

@@ -18,7 +18,7 @@ template <class T>
 constexpr TransportEntry<T> registry[] = {
     {"host", "non-blocking MPI over host memory; a GPU's faces are staged through pinned buffers", true, true,
      anywhere, packed_transports<T, wires_of<make_host_wire>>},
-    {"mpi_device", "non-blocking MPI over the GPU's own memory: an MPI that knows it", true, true,
+    {"mpi_device", "non-blocking MPI over GPU memory, with an MPI that supports it", true, true,
      why_no_mpi_device, packed_transports<T, wires_of<make_direct_wire, largest_piece>>},
     {"nccl", "grouped sends and receives of NCCL on the stream of the halos", true, true, why_no_nccl,
      packed_transports<T, open_nccl_wires>},

@@ -241,11 +241,11 @@ std::string judge_device_memory(std::optional<bool> answer, const std::string& l
   if (!answer) {
     return fmt::format(
         "{} has no query that says whether it takes device memory; build with an Open MPI or an MPICH (4.0 "
-        "or later) that knows CUDA",
+        "or later) that supports CUDA",
         library);
   }
   if (*answer) return {};
-  return fmt::format("{} says that it was built without CUDA, or runs without it; use one that has it",
+  return fmt::format("{} says that it was built without CUDA, or runs without it; use one with CUDA",
                      library);
 }
 

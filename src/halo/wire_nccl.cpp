@@ -49,7 +49,7 @@ auto in_time(Work work) {
   std::thread thread(std::move(task));
   if (result.wait_for(std::chrono::duration<double>(patience)) != std::future_status::ready) {
     thread.detach();
-    throw error_of(ExitCode::unavailable, "NCCL did not come back within {:.3g} s", patience);
+    throw error_of(ExitCode::unavailable, "NCCL did not return within {:.3g} s", patience);
   }
   thread.join();
   return result.get();

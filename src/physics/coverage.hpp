@@ -1,9 +1,9 @@
-// The share of a cell's volume that a shape of `sources` covers, so that it has the deck's power on any grid.
+// The share of a cell's volume that a source's shape covers, so that it has the deck's power on any grid.
 // A shape is cut into chords along x, whose overlap with a cell is exact. A box has one chord per row of
 // cells. Spheres and cylinders are averaged over chords at fixed midpoints across the row (8 or 2 along each
 // of its other axes, within the shape's extent), and scaled by the analytic volume over the volume that the
 // same midpoints find on the whole lattice, also outside the domain. A gaussian is integrated over each cell
-// by the error function. All of it follows from global indices: every rank computes the same bits.
+// by the error function. Shares depend on global indices only: every rank computes the same bits.
 #pragma once
 
 #include <algorithm>

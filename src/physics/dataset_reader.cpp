@@ -60,7 +60,7 @@ Hdf5List without_links_elsewhere(std::string& led_to) {
   return access;
 }
 
-// Returns `asked` or, if it is a name of the temperature that the file lacks, the name that the file has.
+// Returns `asked`, or the file's name of the temperature if `asked` is another name that isotherm gives it.
 std::string name_in_file(hid_t file, const std::string& asked) {
   constexpr std::array<std::string_view, 3> names{temperature_dataset, "/VTKHDF/PointData/temperature",
                                                   first_temperature_dataset};
@@ -150,7 +150,7 @@ Int3 stored_shape(hid_t dataset, const std::string& place) {
   Hdf5Space space(H5Dget_space(dataset));
   const int rank = space.valid() ? H5Sget_simple_extent_ndims(space.get()) : -1;
   if (rank != 3)
-    reject(place, fmt::format("expected rank 3 (nz, ny, nx), found rank {}; store one value a cell", rank));
+    reject(place, fmt::format("expected rank 3 (nz, ny, nx), found rank {}; store one value per cell", rank));
   hsize_t dims[3];
   H5Sget_simple_extent_dims(space.get(), dims, nullptr);
   return {static_cast<Index>(dims[2]), static_cast<Index>(dims[1]), static_cast<Index>(dims[0])};

@@ -40,7 +40,7 @@ class MixedCellTables {
       : packs_(device, extent_in_packs(classes.extent, sizeof(T)), classes.ghosts),
         distance_(device, classes.extent, classes.ghosts),
         view_{packs_.view(), distance_.view()} {
-    // With layers, interfaces across x and y remain: bricks short along x hold fewer other cells there.
+    // With layers, only interfaces across x and y remain: bricks short along x hold fewer other cells there.
     view_.brick = with_layers ? MixedCells::cubic_brick : MixedCells::flat_brick;
     Field<std::uint8_t> work(device, classes.extent, classes.ghosts);
     const auto count = static_cast<std::size_t>(bricks_of(classes.padded(), view_.brick).product());

@@ -131,8 +131,8 @@ class VaryingSources {
   }
 
  private:
-  // The sum of those that reach the box. If these are more than one call takes, the first of them are stored
-  // in `field`.
+  // The sum of the sources that reach the box. If one call cannot take all of these, the first of them are
+  // stored in `field`.
   SourceSum<T> products(const std::vector<PlacedSource>& sources, FieldView<const T> constant,
                         FieldView<T> field, Box box, Int3 first, Stream stream) const {
     const GridAxes cell(config_);

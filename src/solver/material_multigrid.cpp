@@ -55,7 +55,7 @@ struct ConductanceGrid {
     for (Field<float>* field : {&current, &other, &source})
       FaceCopy<float>::on(device.backend()).fill(field->view(), 0.0F, compute);
     if (!exchanges(sides)) return;
-    for (const int layers : {ghosts, 1}) {  // allocates buffers for both: recording a cycle cannot
+    for (const int layers : {ghosts, 1}) {  // allocates both buffers, which is impossible while recording
       halo.use(layers);
       has_recordable_halo = has_recordable_halo && halo.why_not_recordable().empty();
     }

@@ -1,5 +1,5 @@
 // Predicts the cycles of a steady problem of several materials by solving it with at most 64 cells along an
-// axis: they depend on jumps, thin layers and the ratio of spacings, hardly on the number of cells.
+// axis. The cycles depend on jumps, thin layers and the ratio of spacings, hardly on the number of cells.
 #pragma once
 
 #include <cstdint>

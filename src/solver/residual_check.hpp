@@ -45,8 +45,8 @@ inline int least_checks(const Config& config) {
 }
 
 // Detects a residual that no longer falls. A sweep is a symmetric operator: while the slowest mode falls to a
-// tenth, any residual falls below half, whatever its modes. A residual that does not is due to rounding. Only
-// residuals decide, so all ranks, kernels and restarts decide alike.
+// tenth, any residual falls below half, whatever its modes. A residual that does not is due to rounding. The
+// decision depends on residuals only, so it is the same on all ranks, with all kernels and after restarts.
 class Stagnation {
  public:
   struct Lowest {
@@ -77,7 +77,7 @@ class Stagnation {
   Lowest lowest_{std::numeric_limits<double>::infinity(), 0};
 };
 
-// The largest residual, K, due to rounding (3 units in the last place were observed). A stalled run has more.
+// The largest residual due to rounding, K (3 units in the last place were observed). Stalled runs exceed it.
 template <class T>
 double rounding_level(double largest_temperature) {
   return 16 * static_cast<double>(std::numeric_limits<T>::epsilon()) * largest_temperature;

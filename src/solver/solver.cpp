@@ -127,7 +127,7 @@ HaloCost Solver<T>::measure_halo_cost() {
   return cost;
 }
 
-// Repeats the values of the last launch: at the end of a run, where no sweep begins, they may not be finite.
+// Updates the values of the last launch again: values for a sweep after the end of a run may not be finite.
 template <class T>
 std::optional<double> Solver<T>::measure_values() {
   const std::int64_t now = sweeps(), count = std::min<std::int64_t>(time_block(), own_sweeps());
