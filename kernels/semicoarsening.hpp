@@ -176,7 +176,7 @@ ISOTHERM_HOST_DEVICE Int3 neighbour_of(Int3 cell, int axis, bool above) {
 
 // Factor of a residual: the inverse of a sum of conductances; 0 if the sum is 0.
 ISOTHERM_HOST_DEVICE float inverse_of(float sum) { return sum > 0 ? 1 / sum : 0; }
-// ... for a fine cell between two coarse cells: its faces along the axis and its ground.
+// The factor for a fine cell between two coarse cells: of its faces along the axis and its ground.
 ISOTHERM_HOST_DEVICE float inverse_between(const GridConductances& g, const Halving& h, Int3 cell) {
   return inverse_of(g.lower(h.axis, cell) + g.upper(h.axis, cell) + g.ground_of(cell));
 }
@@ -211,7 +211,7 @@ ISOTHERM_HOST_DEVICE float restricted(const GridConductances& g, const Halving& 
 ISOTHERM_HOST_DEVICE float between(float lower, float upper, float ground, float below, float above) {
   return fused_multiply_add(lower, below, upper * above) * inverse_of(lower + upper + ground);
 }
-// ... to any fine cell.
+// The interpolated error in any fine cell.
 ISOTHERM_HOST_DEVICE float prolonged(const GridConductances& g, const Halving& h,
                                      FieldView<const float> error, Int3 cell) {
   const Int3 coarse = h.coarse(cell);
@@ -228,9 +228,9 @@ ISOTHERM_HOST_DEVICE float coarse_face_along(const GridConductances& g, const Ha
   const Int3 between = neighbour_of(cell, h.axis, above);
   return g.lower(h.axis, between) * weight_between(g, h, between, true);
 }
-// ... across the axis, or for ground_of_cells its ground: its own, and its shares of those of the cells
-// between coarse ones. A face of two such cells is distributed by the mean of their weights, but not to cells
-// of a void.
+// The conductance of a coarse face across the axis, or the coarse ground: that of the coarse cell, and shares
+// of those of the cells between coarse ones. A face of two such cells is distributed by the mean of their
+// weights, but not to cells of a void.
 ISOTHERM_HOST_DEVICE float coarse_across(const GridConductances& g, const Halving& h, int along, bool above,
                                          Int3 coarse) {
   const Int3 cell = h.fine(coarse);

@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(threads) read_words(const Word* from, Index wo
   atomicAdd(sum, mine);
 }
 
-// As many blocks as the device holds at once, or fewer.
+// At most the number of blocks that the device holds at once.
 Threads blocks_to_read(Index words) {
   Threads all = blocks_for(words, words_per_block);
   const Index resident = blocks_at_once(read_words, threads);

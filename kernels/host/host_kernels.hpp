@@ -80,7 +80,7 @@ template <class Pick>
 auto for_instruction_set(InstructionSet set, Pick pick) {
   return for_instruction_set(set, pick, BuiltTags{});
 }
-// ... for the set in use.
+// The result of `pick` for the set in use.
 template <class Pick>
 auto for_this_cpu(Pick pick) {
   return for_instruction_set(instruction_set(), pick);

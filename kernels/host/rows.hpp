@@ -21,7 +21,7 @@ void for_each_row(Box box, const Body& body, Index worth = cells_worth_threads) 
 #pragma omp parallel if (box.cells() >= worth)
   for_each_row_of_thread(box, body);
 }
-// ... for more work per cell than a copy.
+// The same for rows with more work per cell than a copy.
 template <class Body>
 void for_each_busy_row(Box box, const Body& body) {
   for_each_row(box, body, cells_worth_threads / 8);

@@ -167,7 +167,7 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
   return x;
 }
 
-// ... and a few cells by cached stores.
+// Sweeps a few cells, by cached stores.
 template <class Isa, Source source, Update update, int rows, class T>
 void sweep_cached(const Coefficients<T>& c, const Pass<T>& pass, Lanes<T>& lanes, Index from, Index to) {
   for (int r = 0; r < rows * planes; ++r)

@@ -111,7 +111,7 @@ class TileWarp {
   static constexpr unsigned all_cells = (1u << cells) - 1;
   static_assert(rows <= half_warp, "half a warp holds b of its rows at one of the boundaries across x");
 
-  // Cells of the region only: the field b covers the face and its ghosts, and a pack may reach beyond.
+  // Loads b of cells of the region only: the field b covers the face and its ghosts, a pack may exceed these.
   __device__ __forceinline__ void fetch_b(const Boundary<T>& boundary, int p, int q, T (&b)[cells]) const {
 #pragma unroll
     for (int i = 0; i < cells; ++i) {

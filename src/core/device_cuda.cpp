@@ -18,7 +18,7 @@ using cuda::native;
 // 13000 -> "13.0"
 std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
-// As nvidia-smi -L prints it, and as CUDA_VISIBLE_DEVICES takes it. A MIG instance has its own UUID, and its
+// The text that nvidia-smi -L prints and CUDA_VISIBLE_DEVICES takes. A MIG instance has its own UUID, and its
 // kind follows the name of its GPU: "NVIDIA H200 MIG 1g.18gb".
 std::string uuid_text(const cudaUUID_t& uuid, std::string_view name) {
   std::string text = name.find(" MIG ") == std::string_view::npos ? "GPU" : "MIG";

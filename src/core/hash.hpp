@@ -10,7 +10,7 @@
 namespace isotherm {
 
 std::uint64_t hash_of(std::span<const char> bytes);
-// Of the whole file; none if it cannot be read.
+// The hash of the whole file; none if it cannot be read.
 std::optional<std::uint64_t> hash_of_file(const std::string& path);
 
 // The text by which decks record the contents of a file: "xxh3-00c0ffee00c0ffee".

@@ -53,7 +53,7 @@ std::vector<fs::path> walk_up(const fs::path& mount, std::string_view group) {
   return folders;
 }
 
-// With more threads per core than this, OMP_NUM_THREADS is taken for a mistake.
+// A larger number of threads per core in OMP_NUM_THREADS is considered a mistake.
 constexpr int most_threads_a_core = 8;
 
 // The cores that this process may run on; the kernel's mask may be larger than cpu_set_t.

@@ -24,7 +24,7 @@ namespace isotherm {
 struct HaloCost {
   double exchange = 0;  // with no concurrent sweep
   double exposed = 0;   // time that it adds to a sweep
-  // From 0, where the exchange adds its whole time or more, to 1. None where it takes no time.
+  // 0 to 1; 0 if the exchange adds its whole time or more. None where the exchange takes no time.
   std::optional<double> hidden_share() const;
 };
 

@@ -174,7 +174,7 @@ class LinkProbe {
   // before either sends: settle() synchronises the two.
   void prove() {
     std::optional<BoundedTransport<T>> bounded;
-    // One side may have abandoned this transport with another peer; the other would wait for it here.
+    // If one side has abandoned this transport with another peer, the other side would wait here.
     attempt([&] {
       verdict_.why_not = open_.maker->why_broken();
       dense_ = Buffer(device_, std::ranges::max(link_.messages, {}, &HaloMessage::cells).cells() * sizeof(T));

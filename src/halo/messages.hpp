@@ -62,7 +62,7 @@ inline constexpr int first_free_tag = 27;
 // The peers of these messages, each once, in order of their first message.
 std::vector<int> peers_of(std::span<const HaloMessage> messages);
 
-// By round, the peer of `rank`, or -1; each pair has one round. Greedy edge colouring: at most 2 * 26 - 1.
+// The peer of `rank` in each round, or -1; each pair has one round. Greedy edge colouring: at most 51 rounds.
 std::vector<int> rounds_of_pairs(const Decomposition& decomposition, int rank, int ghosts);
 
 }  // namespace isotherm

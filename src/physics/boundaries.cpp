@@ -283,7 +283,7 @@ class BoundaryConditions<T>::FaceValues {
     return formula.value(at, t);
   }
 
-  // For the first cell whose value is not sound.
+  // Throws for the first cell whose value is not sound.
   [[noreturn]] void throw_unsound(const FaceFormula& formula, double t) const {
     for (Index q = 0; q < cells_.rows; ++q)
       for (Index p = 0; p < cells_.pitch; ++p) {

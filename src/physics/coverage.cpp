@@ -145,7 +145,7 @@ void Coverage::integrate_gaussian() {
   }
 }
 
-// Of a cylinder along x: the share of the cell's cross-section, by chords along y.
+// The share of a cell's cross-section that a cylinder along x covers, by chords along y.
 double Coverage::disc_share(Index y, Index z) const {
   const Midpoints of_z(lattice_[2], low_[2], high_[2], z, midpoints_);
   double share = 0;

@@ -32,7 +32,7 @@ inline bool is_solid(Shape shape) {
 
 class CentreCover {
  public:
-  // Of a solid shape.
+  // For a solid shape.
   CentreCover(const Config& config, const RegionValue& shape);
 
   CellRange row(Index y, Index z) const;  // the cells covered of one row along x
@@ -56,7 +56,7 @@ class CentreCover {
 
 class Coverage {
  public:
-  // Of a solid shape or gaussian of `sources`; any other shape covers the whole domain.
+  // For a solid shape or gaussian of `sources`; any other shape covers the whole domain.
   Coverage(const Config& config, const RegionValue& shape);
 
   double volume() const { return volume_; }  // m^3, also outside the domain; of a gaussian with peak 1

@@ -66,7 +66,7 @@ void add_row(const T* row, Index length, Index number, const IsVoid& is_void, Te
   if (first || high > found.highest.value) found.highest = {high, place(high)};
 }
 
-// By kind of cell. add(y, z, number, found) adds a row to `found`; `number` is that of its first cell.
+// Extremes by kind of cell. add(y, z, number, found) adds a row to `found`; `number`: that of its first cell.
 template <class Add>
 std::vector<TemperatureExtremes> over_rows(std::size_t kinds, Int3 n, Int3 lo, Int3 cells, const Add& add) {
   std::vector<TemperatureExtremes> all(kinds);

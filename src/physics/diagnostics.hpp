@@ -67,7 +67,7 @@ struct TemperatureExtremes {
 template <class T>
 TemperatureExtremes temperature_extremes(FieldView<const T> field, Int3 lo, Int3 cells,
                                          const std::function<bool(Index, Index, Index)>& is_void = {});
-// By number of the material; entries of voids have no temperature. `field`: in host memory, the cells of
+// Extremes by material number; entries of voids have no temperature. `field`: in host memory, the cells of
 // `subdomain`, NaN in voids. Throws as RegionMaterials where a region is a dataset.
 template <class T>
 std::vector<TemperatureExtremes> material_extremes(const Config& config, FieldView<const T> field,

@@ -18,7 +18,7 @@ struct ExactField {
   double operator()(double x, double y, double z, double t) const { return temperature(x, y, z, t); }
 };
 
-// None for verify.solution none. Throws Error(deck), with the reason, if the deck does not fit it.
+// Empty if verify.solution is none. Throws Error(deck), with the reason, if the deck does not fit.
 std::optional<ExactField> make_exact(const Config& config);
 
 struct VerificationErrors {
@@ -26,7 +26,7 @@ struct VerificationErrors {
   double sum_squares = 0;  // K^2, over this subdomain's cells, each times its volume over the first cell's
 };
 
-// Over the subdomain's interior cells at time t; `field` is in host memory. Independent of the thread count.
+// The errors of the subdomain's cells at time t; `field` is in host memory. Independent of the thread count.
 template <class T>
 VerificationErrors verification_errors(const Config& config, FieldView<const T> field, Box subdomain,
                                        const ExactField& exact, double t);

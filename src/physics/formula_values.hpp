@@ -18,7 +18,7 @@ struct FormulaAxis {
   int variable;
   std::vector<double> at;
 };
-// At the centres of these global cells.
+// The axes of the centres of these global cells.
 std::array<FormulaAxis, 3> cell_axes(const Config& config, Box subdomain);
 
 template <class T>

@@ -98,7 +98,7 @@ AxisSpectrum spectrum_along(const Config& config, int axis) {
   return found;
 }
 
-// Of a steady sweep of this weight.
+// The spectrum of a steady sweep of this weight.
 Spectrum spectrum_of(const Config& config, double weight_of_sweep) {
   // Eigenvalues are below 2 (Gershgorin): magnitudes in a row sum to at most twice the divisor of a sweep.
   if (has_several_materials(config))

@@ -53,7 +53,7 @@ Spectrum sweep_spectrum(const Config& config);
 // mode does not count if no boundary fixes the mean. 0: a mode never decays, as the checkerboard at weight 1.
 double slowest_decay(const Config& config);
 
-// Of a body of several materials, from its cells: inclusions, shells, contacts and patches count. Both throw
+// For several materials, computed from the cells: inclusions, shells, contacts and patches count. Both throw
 // as RegionMaterials.
 
 // The lowest eigenvalue of the update of a steady sweep of weight 1; 0 if nothing fixes the mean. Exact up to

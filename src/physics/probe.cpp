@@ -37,7 +37,7 @@ Probe::Probe(const Config& config, const Vector3& at) {
   for (int axis = 0; axis < 3; ++axis) {
     const Index n = config.grid.cells[axis];
     const bool periodic = periodic_axes(config)[axis];
-    // In cells from the first centre; from -1/2 to n - 1/2 within the box.
+    // The distance from the first centre, in cells: -1/2 to n - 1/2 within the box.
     const GridAxis along(config, axis);
     const double place = std::clamp(along.in_cells(at[axis]) - 0.5, -0.5, static_cast<double>(n) - 0.5);
     const auto lower = static_cast<Index>(std::floor(place));
@@ -100,7 +100,7 @@ Probe::Seen Probe::seen(const State& state, int corner, int away) const {
     const Seen way = open ? seen(state, across(corner, axis), across(away, axis))
                           : behind_surface(state, corner, across(away, axis), axis);
     const int rank = 2 * way.surfaces + (open ? 0 : 1);
-    // The last surface decides: the one that holds the temperature most, the last axis of equals.
+    // The last surface counts: the one that holds the temperature most, of equals that of the last axis.
     if (rank < least || (rank == least && !open && way.a <= nearest.a)) {
       nearest = way;
       least = rank;

@@ -54,7 +54,7 @@ class Probe {
   int owner_of(const Vector3& from_face) const;
   // Is there no surface between a corner of the body and the next one along the axis?
   bool is_open(int corner, int axis) const;
-  // From a corner of the body: the corner that differs along the axes (bits) in `away`; and along `axis`.
+  // Seen from a corner of the body: the corner that differs along the axes (bits) `away`, and along `axis`.
   Seen seen(const State& state, int corner, int away) const;
   Seen behind_surface(const State& state, int corner, int away, int axis) const;
 

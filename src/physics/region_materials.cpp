@@ -262,7 +262,7 @@ class BodyParts {
     rows_.add(y, z, row, [&](const Row& a, const Row& b) { touch(a, b); });
   }
 
-  // After all rows. Throws Error(deck) with a cell of a part that nothing holds.
+  // Call it after all rows. Throws Error(deck) with a cell of a part whose temperature nothing fixes.
   void check() {
     bool may_be_free = mean_is_free(config_);  // one part, whose mean the deck gives
     for (std::int64_t i = 0; i < std::ssize(parts_); ++i) {

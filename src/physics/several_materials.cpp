@@ -1,4 +1,4 @@
-// Of a body of several materials: the limits of its time step, and how slowly plain sweeps reduce errors.
+// For several materials: the limits of the time step, and the rate at which plain sweeps reduce errors.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -106,7 +106,7 @@ class FaceSums {
     largest.stable[cell.own] = std::max(largest.stable[cell.own], stable);
     largest.monotone[cell.own] = std::max(largest.monotone[cell.own], monotone);
   }
-  // For a cell at no end. Most do not exceed the largest sums, and both sums are equal up to rounding.
+  // For a cell that is at no end. Both sums are equal up to rounding. Most do not exceed the largest sums.
   void add(const Neighbourhood& cell, LargestSums& largest) const {
     constexpr double rounding = 1e-9;
     double stable = 0;

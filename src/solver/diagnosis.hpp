@@ -80,7 +80,7 @@ class Diagnosis {
   void find_source() {
     if (plan_.flows) source_ = plan_.watts_a_source_kelvin * value_of(level_.source_sum());
   }
-  // Over all ranks.
+  // The extremes over all ranks.
   Extremes extremes() {
     const Communicator& ranks = level_.communicator();
     const auto mine = of_launch<Extremes>([&](Extremes* result) {

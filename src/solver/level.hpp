@@ -76,7 +76,7 @@ Part from_device(Device& device, const Buffer& result, Stream stream, const Laun
 template <class T>
 class FieldSum {
  public:
-  // Of fields of `subdomain` cells on this rank. `device` must outlive it.
+  // For fields of `subdomain` cells on this rank. `device` must outlive it.
   FieldSum(Device& device, Int3 subdomain, Stream stream)
       : device_(device),
         stream_(stream),

@@ -95,7 +95,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
   step_.clock.times = {};
   synchronize();
   device.record(queue_limit_, level_.compute());
-  // Before the first sweep: the bins depend on the extremes of the initial state.
+  // Constructed before the first sweep: the bins depend on the extremes of the initial state.
   if (config.output.diagnostics) diagnosis_.emplace(level_, histogram());
   if (stored) first_ = stored->sweep;
   level_.count_from(first_);

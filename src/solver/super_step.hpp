@@ -1,5 +1,5 @@
 // Long time steps: two runs of Euler sweeps from the same field, combined (method.hpp), or implicit stages by
-// multigrid; whole, or in parts, which end where a value jumps or keep errors below a tolerance.
+// multigrid. A step is divided where a value jumps, and where its error would exceed a tolerance.
 #pragma once
 
 #include <algorithm>

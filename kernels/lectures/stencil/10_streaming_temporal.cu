@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(tile_x* tile_y)
 
 template <class T, int sweeps>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
-  // As many cells around the region as sweeps, but none beyond a boundary.
+  // One layer of cells around the region per sweep, but none beyond a boundary.
   const Box readable = args.boundaries.widened(args.region, sweeps, args.in.extent);
   with_tile<tiles>(plan.tile, [&]<Tile tile>() {
     const dim3 columns(tile.x - 2 * sweeps, tile.y - 2 * sweeps, tile.z), threads(tile.x, tile.y);
