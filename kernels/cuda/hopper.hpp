@@ -103,7 +103,7 @@ class BytesBarrier {
   }
   // Copies the box at cell (x, y, z) of the field to shared memory, aligned to 128 bytes. Called by one
   // thread, after expect(). L2 evicts these lines last, because neighbouring blocks read the edges a little
-  // later: cuda::ptx has no copy with such a policy.
+  // later. Written in PTX, because cuda::ptx has no copy with this policy.
   template <class T>
   __device__ __forceinline__ void copy(const TensorMap<T>& map, void* to, int x, int y, int z) {
     ISOTHERM_SM90(asm volatile(

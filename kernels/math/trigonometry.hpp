@@ -74,7 +74,7 @@ ISOTHERM_HOST_DEVICE double within_range(double x, double value) {
 }
 
 // sin x, cos x and tan x for |x| <= 2^30; NaN beyond, unlike the C library: k in reduced_angle() would need
-// more bits. The reduction loses the sign of x = -0, hence the selection of x itself.
+// more bits. The reduction loses the sign of x = -0, so x = 0 is returned as it is.
 ISOTHERM_HOST_DEVICE double sin(double x) {
   return within_range(x, select(x == 0.0, x, sine_cosine(x).sine.high));
 }

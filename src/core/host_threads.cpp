@@ -23,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number after `key` at the beginning of a line; 0 without such a line. By lines, not by words: the first
-// line of /proc/self/status holds the program's name, which may contain any word.
+// The number after `key` at the beginning of a line; 0 without such a line. Reads lines, not words: the first
+// line of /proc/self/status has the program's name, which may contain any word.
 std::size_t number_behind(const fs::path& path, const std::string& key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);)

@@ -52,7 +52,7 @@ TransportMaker<T> packed_transports(Device& device, const Communicator& communic
   return packed_transports<T>(device, open_wires(device, communicator));
 }
 
-// MPI counts are ints. Well below 2^31, where MPI libraries and kernels were seen to truncate messages.
+// MPI counts are ints. The limit is well below 2^31, near which MPI libraries and kernels truncated messages.
 inline constexpr std::size_t largest_piece = std::size_t{1} << 30;  // bytes
 // Staged pieces: one is copied while another is sent. Each takes longer than latencies (10 us at 25 GB/s).
 inline constexpr std::size_t staged_piece = std::size_t{2} << 20;  // bytes

@@ -12,7 +12,7 @@ namespace isotherm {
 // Arguments in metres and seconds.
 struct ExactField {
   std::function<double(double x, double y, double z, double t)> temperature;  // K
-  // The heat source that makes it a solution, W/m^3; 0 but for manufactured solutions.
+  // The heat source that makes it a solution, W/m^3; 0 except for manufactured solutions.
   std::function<double(double x, double y, double z)> source = [](double, double, double) { return 0.0; };
 
   double operator()(double x, double y, double z, double t) const { return temperature(x, y, z, t); }

@@ -165,7 +165,7 @@ class VaryingSources {
                : formula;
   }
 
-  // Computed in separate memory and then added to the field, as the field holds the other sources already.
+  // Its values are computed in separate memory and then added to the field, which has the other sources.
   struct FormulaSource {
     std::size_t entry;  // of the deck's sources
     Buffer values;

@@ -121,7 +121,7 @@ std::optional<PredictedCycles> predicted_cycles(const Config& config) {
                                : ProblemConfig::steady_tolerance;
   try {
     const Config small = small_problem(config);
-    // More cell sizes than the deck has may be too many classes; a lost patch holds no temperature.
+    // The small grid may have more cell sizes, and so too many classes; a lost patch fixes no temperature.
     if (material_classes(small).count() > most_classes || loses_patches(small)) return std::nullopt;
     const auto device = make_host_device();
     const Communicator self = Communicator::self();
