@@ -76,7 +76,7 @@ class CudaDevice final : public Device {
     if (code != cudaSuccess) {
       cudaGetLastError();
       throw error_of(ExitCode::unavailable,
-                     "{} cannot be used ({}); see with nvidia-smi who holds it, or use parallel.device cpu",
+                     "{} cannot be used ({}); find its users with nvidia-smi, or use parallel.device cpu",
                      label(), error_text(code));
     }
     std::string why;

@@ -104,7 +104,7 @@ void throw_no_cuda() {
 }
 
 void Device::no_graphs() {
-  throw Error(ExitCode::internal, "a graph was asked of a device that records none; please report it");
+  throw Error(ExitCode::internal, "a device without graphs was asked to record one; please report it");
 }
 
 std::unique_ptr<Device> make_host_device(std::ptrdiff_t row_alignment) {

@@ -251,7 +251,7 @@ std::string judge_device_memory(std::optional<bool> answer, const std::string& l
 
 std::string why_mpi_takes_no_device_memory() {
   if (!started())
-    return "MPI can be asked only when it has started; isotherm check does, where the deck names this "
+    return "MPI can be asked only when it has started; isotherm check asks it if the deck names this "
            "transport";
   const char* cray_switch = std::getenv("MPICH_GPU_SUPPORT_ENABLED");
   return judge_device_memory(mpi_takes_device_memory(), mpi_library_version(),

@@ -376,7 +376,7 @@ class IdleContacts {
     for (const Contact& each : sought_)
       problems.warn(
           fmt::format("contacts.{}", each.entry),
-          "no face of cells is between {} and {}, so that changes nothing; remove it, or let them touch",
+          "no face of cells is between {} and {}, so it changes nothing; remove it, or let them touch",
           config_.contacts[each.entry].between[0], config_.contacts[each.entry].between[1]);
   }
 
@@ -587,7 +587,7 @@ void warn_of_laws_in_voids(const Config& config, Problems& problems) {
     for (const Sought& law : sought)
       if (law.has_cell)
         problems.warn(law.key,
-                      "every cell that has it is of a void, so that changes nothing; remove it, or move it "
+                      "every cell that has it is of a void, so it changes nothing; remove it, or move it "
                       "to the body");
   }
 }

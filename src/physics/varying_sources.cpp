@@ -72,15 +72,15 @@ Places places_at(const Config& config, const RegionValue& source, double t) {
     at.centre[a] = source.centre_at[a](0, 0, 0, t);
     if (!std::isfinite(at.from[a] + at.to[a] + at.centre[a]))
       throw deck_error(config, "sources",
-                       "the place of a {} is not finite at t = {} s{}; give formulas that are",
+                       "the place of a {} is not finite at t = {} s{}; give finite formulas",
                        word(source.shape), t,
                        why_nan(at.from[a] + at.to[a] + at.centre[a],
                                fmt::format("{} {} {}", source.from_at[a].text(), source.to_at[a].text(),
                                            source.centre_at[a].text())));
     if (source.shape == Shape::box && !(at.from[a] < at.to[a]))
       throw deck_error(config, "sources",
-                       "at t = {} s a box ends where it begins along {}; give places that stay apart, and "
-                       "a power that is 0 meanwhile",
+                       "at t = {} s a box ends where it begins along {}; keep its ends apart at all times, "
+                       "with a power of 0 at such times",
                        t, "xyz"[a]);
   }
   return at;
@@ -102,7 +102,7 @@ double power_at(const Config& config, const RegionValue& source, const Places& a
       source.power ? (*source.power)(0, 0, 0, t) : source.value.value_or(0) * volume(config, source, at);
   if (!std::isfinite(power * source_scale(config)))
     throw deck_error(config, "sources",
-                     "the power of a {} is not finite at t = {} s{}; give a formula that is",
+                     "the power of a {} is not finite at t = {} s{}; give a finite formula",
                      word(source.shape), t, why_nan(power, source.power ? source.power->text() : ""));
   return power;
 }
