@@ -36,6 +36,6 @@ for cells in ${sizes//,/ }; do
       solver.kernel="$kernel" "problem={kind: steady, tolerance: 1e-30, max_sweeps: 500, check_interval: 100}" \
       output.directory="$folder/run_${cells}_$precision" output.overwrite=true >"$folder/run_${cells}_$precision.txt" ||
       (($? == 10)) # 10: the tolerance is out of reach, on purpose
-    grep -E '^ *kernel|points a second|FOM' "$folder/run_${cells}_$precision.txt"
+    grep -E '^ *kernel|GPts/s|FOM' "$folder/run_${cells}_$precision.txt"
   done
 done
