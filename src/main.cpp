@@ -24,14 +24,14 @@ using namespace isotherm;
 int run(const CommandLine& command, const Communicator& world) {
   const Timer started;
 
-  // Deck and plan: what is asked, who owns which cells, on which device, in how much memory. What can be
-  // rejected is rejected here, before any work.
+  // Deck and plan: the problem, the owner and device of each cell, the memory. Most errors of the deck or the
+  // job are reported here, before any work.
   Session session = plan_session(command, world);
   const std::optional<Restart> restart = plan_restart(command.restart, Force{command.force}, session, world);
   if (restart) {
     if (const auto code = nothing_to_do(*restart, session.deck.config, world)) return static_cast<int>(*code);
   }
-  note_stop_signals();  // until here they end the run, even where it waits for a file
+  note_stop_signals();  // until here a signal ends the run at once, even while it waits for a file
 
   // Device: its memory and its copy bandwidth.
   const auto device = all_or_throw(world, [&] { return open_device(session.placement); });
@@ -47,7 +47,7 @@ int print(const std::string& text) {
   return static_cast<int>(ExitCode::done);
 }
 
-// One rank's own failure: the others wait in MPI and would wait for ever.
+// For a failure of one rank: the others wait in MPI and would wait for ever.
 [[noreturn]] void end_all(const Communicator& world, const Error& e) {
   fmt::print(stderr, "{}{}\n", world.size() > 1 ? fmt::format("rank {}: ", world.rank()) : "", e.what());
   abort_all_ranks(static_cast<int>(e.code()));

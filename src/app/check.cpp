@@ -21,7 +21,7 @@
 namespace isotherm {
 namespace {
 
-constexpr int few_ranks = 16;  // so many are listed without --ranks-table
+constexpr int few_ranks = 16;  // up to so many are listed without --ranks-table
 
 bool lists_ranks(const CheckOptions& options, int ranks) { return options.ranks_table || ranks <= few_ranks; }
 
@@ -238,7 +238,7 @@ std::string memory_lines(const Session& session, const CheckOptions& options) {
                         : is_here ? free(*open_device(placement))
                                   : "of a GPU that is not here: --gpu-memory 80GiB says what one has");
   text += memory_table(memory, placement.backend);
-  if (!is_here) text += "  what norms take is not known here\n";
+  if (!is_here) text += "  the memory of norms is not known here\n";
   return text;
 }
 
@@ -262,7 +262,7 @@ std::string sweeps_text(const Session& session, const std::optional<PredictedCyc
                      human_duration(more * predicted_seconds(session, copied)), of_a_rank / 1e9);
 }
 
-// Checks values and coefficients at t = 0, as the run computes them. Larger faces are left to the run.
+// Checks boundary values and coefficients at t = 0, as a run does. Only the run checks larger faces.
 void check_boundaries(const Config& config) {
   constexpr Index most_cells = Index{1} << 20;  // of a face
   const Int3 cells = config.grid.cells;
@@ -298,7 +298,7 @@ int check(const CommandLine& command, const Communicator& world) {
   const std::optional<PredictedCycles> predicted = predicted_cycles(config);
   on_root(world, [&] {
     std::string text =
-        options.resolved ? "# the resolved deck\n" + to_yaml(config) + "\n# what a run of it is\n" : "";
+        options.resolved ? "# the resolved deck\n" + to_yaml(config) + "\n# the plan of its run\n" : "";
     text += decomposition_text(config, decomposition, session.placement.backend, options) +
             halo_text(config) + placement_text(session.placement, decomposition.ranks(), options) +
             domain_text(config) + time_text(config, predicted) + files_text(config) +

@@ -58,7 +58,7 @@ std::unique_ptr<Device> device_of(Backend backend, const CudaDevices& found) {
   return backend == Backend::cuda ? make_cuda_device(found.devices.front().index) : make_host_device();
 }
 
-// The same for `isotherm compare`: also checks what a run checks at its start, and that data is moved.
+// The same for `isotherm compare`, with the checks at the start of a run and one that data is moved.
 void validate_combination(const Config& config, int ranks, const CudaDevices& found) {
   const PlannedBackend where = planned_backend(config, found, Host::this_one);
   sound_cases(config);
@@ -105,8 +105,8 @@ Config short_run(Config config, std::int64_t sweeps) {
 Json plan_json(const Config& config, int ranks, const CudaDevices& found) {
   const PlannedBackend where = planned_backend(config, found, Host::either);
   const std::vector<Config> grids = cases_of(config);
-  std::int64_t all_sweeps = 0;  // at most, in a steady problem
-  double traffic_bytes = 0;     // an estimate of what they move
+  std::int64_t all_sweeps = 0;  // expected
+  double traffic_bytes = 0;     // an estimate of the bytes that they move
   for (const Config& grid : grids) {
     all_sweeps += likely_sweeps(grid);
     traffic_bytes += sweep_work(grid, decompose(grid, ranks, where.backend), where.backend).bytes;
@@ -158,7 +158,7 @@ Int3 weak_growth(Int3 cells, int ranks) {
   return process_grids_by_cost(cube, ranks, {}, 1, surface()).front().grid;
 }
 
-// A request that has not the form of docs/reference/requests.md.
+// A request that does not have the form in docs/reference/requests.md.
 struct Malformed : Json::exception {
   explicit Malformed(const std::string& problem) : Json::exception(0, problem.c_str()) {}
 };
@@ -195,9 +195,9 @@ Json process_grid_json(const Json& wanted, int ranks) {
   return {{"cells", cells}, {"process_grid", grids.front().grid}};
 }
 
-// Sets in the deck of a case what its ranks determine: weak, the cells of all ranks, with spacing in place of
-// lengths; gpus, a GPU for every rank. `place`: of `scaling:`. Returns false if nothing changes. Throws
-// Error(deck) if the deck asks for another device, or for grids of its own.
+// Sets the keys of a case that depend on its ranks: for weak scaling the cells of all ranks, with spacing in
+// place of lengths; for gpus, a GPU for every rank. `place`: of `scaling:`. Returns false if nothing changes.
+// Throws Error(deck) if the deck asks for another device, or for grids of its own.
 bool scale_case(YamlNode& deck, const ScalingConfig& scaling, const Config& config, int ranks,
                 const Place& place, Problems& problems) {
   if (!scaling.gpus.empty()) {
@@ -223,14 +223,14 @@ bool scale_case(YamlNode& deck, const ScalingConfig& scaling, const Config& conf
   return true;
 }
 
-// A text to compare values by: 16 and 16.0 have the same.
+// A text by which values are compared: the same for 16 and 16.0.
 std::string same_text(const YamlNode& value) {
   if (value.kind == Kind::scalar && !value.quoted)
     if (const auto number = parse_number(value.text); number.is_number) return shortest(number.value);
   return yaml_text(value);
 }
 
-// Adds the value of a study as a count of ranks, or why it is none.
+// Adds the value of a study as a count of ranks, or why it is no count.
 void add_count(const YamlNode& node, Json& json) {
   const std::string path = "study.ranks";
   int count = 1;
@@ -246,7 +246,7 @@ void add_count(const YamlNode& node, Json& json) {
   }
 }
 
-// A part of the deck as it was written, with the place of each node. `key`: to whose value it belongs.
+// A part of the deck as it was written, with the place of each node. `key`: the key whose value it is.
 Json node_json(const YamlNode& node, const std::string& key = "") {
   Json json = {{"at", node.place}, {"yaml", yaml_text(node)}, {"same", same_text(node)}};
   if (node.kind == Kind::scalar) {
@@ -322,7 +322,7 @@ void check_scaling(const StudyConfig& study, const YamlNode& tree, Problems& pro
                  "has {nodes} (which follow from the ranks of each); add ranks_per_node: 8");
 }
 
-// The deck as `isotherm compare` asks for it.
+// The deck with the changes that `isotherm compare` requests.
 Config compared(Config config, const Json& wanted) {
   check_keys(wanted, {"sweeps", "check_interval", "tuning_file", "snapshots"});
   if (wanted.contains("sweeps")) config = short_run(std::move(config), wanted["sweeps"]);
@@ -467,7 +467,7 @@ Json changes_json(const std::string& before, const std::string& now) {
   }
 }
 
-// The answer, or what is wrong with the request. `number`: of the request, from 1.
+// The answer, or the error of the request. `number`: of the request, from 1.
 Json answer_to(const Json& request, std::size_t number, const CommandLine& command,
                const std::vector<int>& arguments, std::optional<Deck>& deck) try {
   if (request.contains("before")) {

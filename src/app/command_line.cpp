@@ -24,7 +24,7 @@
 namespace isotherm {
 namespace {
 
-// Tools of isotherm that are programs of their own, in Python: `isotherm NAME` starts isotherm-NAME.
+// Tools of isotherm, separate Python programs: `isotherm NAME` starts isotherm-NAME.
 
 namespace fs = std::filesystem;
 
@@ -278,8 +278,7 @@ void declare_check(CLI::App& check, CommandLine& command) {
   check.add_option("--ranks", command.ranks, "plan for so many ranks (default: those launched)")
       ->check(number_from(1, 1 << 24));
   check.add_flag("--ranks-table", options.ranks_table, "a line per rank, also where there are many");
-  check.add_flag("--json", options.json,
-                 "answer requests about the deck that stand as JSON on stdin, for programs");
+  check.add_flag("--json", options.json, "answer requests about the deck from stdin, in JSON, for programs");
   check.add_flag("--resolved", options.resolved, "print the resolved deck too: every key that applies");
   check.add_option_function<std::string>(
       "--gpu-memory", [&](const std::string& text) { options.gpu_bytes = parse_bytes(text); },
@@ -296,13 +295,13 @@ void declare(CLI::App& app, CommandLine& command, std::string& from) {
       ->transform(value_of<ProgressStyle>());
   run->add_option("--restart", command.restart,
                   "resume from a checkpoint: latest (of the run's directory), a file, or a folder")
-      ->check([](const std::string& text) {  // of a variable that is not set
+      ->check([](const std::string& text) {  // as from a shell variable that is not set
         return text.empty() ? "is empty; write latest, a file or a folder" : "";
       });
   run->add_flag("--force", command.force, "take the run's directory though another run seems to write there");
   run->add_flag(
       "--profile", command.profile,
-      "print where the time of each rank went, and keep it in run.json; on a GPU the host then waits for the "
+      "print the time of each phase on each rank, also in run.json; on a GPU the host then waits for the "
       "device after every phase, so that nothing overlaps and nothing is queued as graphs");
 
   CLI::App* check =
@@ -315,9 +314,9 @@ void declare(CLI::App& app, CommandLine& command, std::string& from) {
       ->add_flag("--minimal", command.minimal_deck, "a short one instead, with only what a run needs");
   CLI::App* schema =
       app.add_subcommand("schema", "print the JSON Schema of decks, for editors, or of records");
-  schema->add_option("of", command.schema, "deck (default), or run: what run.json holds")
+  schema->add_option("of", command.schema, "deck (default), or run, for run.json")
       ->check(one_of({"deck", "run"}));
-  CLI::App* info = app.add_subcommand("info", "what a snapshot or checkpoint holds, and whether it is whole");
+  CLI::App* info = app.add_subcommand("info", "show a snapshot or checkpoint, and verify its cells");
   info->add_option("file", command.file, "a snapshot or checkpoint, .hdf")->required();
   info->add_flag("--deck", command.print_deck, "print the deck inside the file instead");
   declare_bench(app, command);

@@ -38,7 +38,7 @@ struct CommandLine {
   std::string schema = "deck";  // schema: of which file
   CheckOptions check;
   BenchOptions bench;
-  bool profile = false;  // run: where each rank's time went
+  bool profile = false;  // run: print the time of each phase on each rank
 };
 
 // The parsed command, or a tool to start, or an exit code and a text: for stdout (--help, --version) or,

@@ -116,7 +116,7 @@ int print_info(const CommandLine& command) {
   const bool same = found == header.meta.fingerprint;
   fmt::print("fingerprint   {} ({} the cells in the file)\n", fingerprint_text(header.meta.fingerprint),
              same ? "recomputed from" : "NOT that of");
-  print_now("");  // flushes it all
+  print_now("");  // flushes stdout
   if (!same)
     throw error_of(ExitCode::deck,
                    "{}: the cells have fingerprint {}, the file says {} (a value was changed after it was "

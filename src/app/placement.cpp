@@ -21,14 +21,14 @@ using Ranks = std::vector<int>;
 
 bool sees_none(const RankSight& sight) { return sight.gpus.empty(); }
 
-struct Dealing {
+struct Assignment {
   std::vector<std::string> gpu;     // of each rank; empty: none yet
   std::map<std::string, Ranks> on;  // the ranks of each GPU, in the order in which they were added
 };
 
 // Adds a rank along the shortest chain rank -> GPU -> rank on it -> ... to the least loaded GPU it reaches.
-void add(int rank, const std::vector<RankSight>& sights, Dealing& dealing) {
-  auto& [gpu_of, on] = dealing;
+void add(int rank, const std::vector<RankSight>& sights, Assignment& assignment) {
+  auto& [gpu_of, on] = assignment;
   std::map<std::string, int> found_by;  // GPU -> the rank through which it was reached
   std::deque<int> waiting{rank};
   std::string best;
@@ -41,7 +41,7 @@ void add(int rank, const std::vector<RankSight>& sights, Dealing& dealing) {
       waiting.insert(waiting.end(), on[gpu].begin(), on[gpu].end());
     }
   }
-  // Each rank of the chain moves to the GPU found through it, and the one before it to the GPU it had.
+  // Each rank of the chain moves to the GPU found through it, and frees its own for the rank before it.
   for (int mover = -1; mover != rank;) {
     mover = found_by.at(best);
     on[best].push_back(mover);
@@ -50,7 +50,7 @@ void add(int rank, const std::vector<RankSight>& sights, Dealing& dealing) {
   }
 }
 
-// Ranks of each machine, by the first: they share memory, see a common GPU, or have one name for the host.
+// Ranks of each machine, by its first rank: they share memory, see a common GPU, or have the same host name.
 std::map<std::size_t, Ranks> machines(const std::vector<RankSight>& sights) {
   std::vector<std::size_t> label(sights.size());
   std::iota(label.begin(), label.end(), std::size_t{0});
@@ -77,7 +77,7 @@ struct Machine {
   int memory_groups = 1;  // among ranks that see a common GPU
 };
 
-Machine look_at(const Ranks& ranks, const std::vector<RankSight>& sights, const Dealing& dealing) {
+Machine summarise(const Ranks& ranks, const std::vector<RankSight>& sights, const Assignment& assignment) {
   Machine machine{.host = sights[ranks.front()].host};
   std::map<std::string, std::set<int>> groups;  // of the ranks that see each GPU
   for (const int rank : ranks) {
@@ -87,7 +87,7 @@ Machine look_at(const Ranks& ranks, const std::vector<RankSight>& sights, const 
   machine.gpus = static_cast<int>(groups.size());
   for (const auto& [gpu, of_gpu] : groups) {
     machine.memory_groups = std::max(machine.memory_groups, static_cast<int>(of_gpu.size()));
-    const Ranks& sharers = dealing.on.at(gpu);  // add() has seen every GPU
+    const Ranks& sharers = assignment.on.at(gpu);  // add() has seen every GPU
     machine.idle += sharers.empty();
     machine.most_sharers = std::max(machine.most_sharers, static_cast<int>(sharers.size()));
     if (sharers.size() < 2) continue;
@@ -110,7 +110,7 @@ void judge(const std::vector<Machine>& all, bool sharing_intended, DeviceMap& ma
     if (m.memory_groups > 1)
       apart.push_back(fmt::format(
           "ranks of {} see the same GPU and share no memory (MPI has {} groups of them, as when each rank "
-          "has a container or control group of its own); GPUs are dealt out by UUID, and threads and "
+          "has a container or control group of its own); GPUs are assigned by UUID, and threads and "
           "memory are counted by group: start them in one",
           m.host, m.memory_groups));
     if (m.most_sharers < 2) continue;
@@ -126,7 +126,7 @@ void judge(const std::vector<Machine>& all, bool sharing_intended, DeviceMap& ma
     else
       in_turns.push_back(fmt::format(
           "{} ranks of {} share one GPU and take turns (they see {} there, and no MPS runs); start one "
-          "rank a GPU, or nvidia-cuda-mps-control before the ranks",
+          "rank per GPU, or nvidia-cuda-mps-control before the ranks",
           m.most_sharers, m.host, counted(m.gpus, "GPU")));
   }
   for (const auto* sentences : {&idle, &in_turns, &apart}) add_first(map.warnings, *sentences);
@@ -146,19 +146,19 @@ std::string why_not_on_gpus(const std::vector<RankSight>& ranks) {
 }
 
 DeviceMap map_devices(const std::vector<RankSight>& ranks, bool sharing_intended) {
-  Dealing dealing{std::vector<std::string>(ranks.size()), {}};
-  for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank) add(rank, ranks, dealing);
+  Assignment assignment{std::vector<std::string>(ranks.size()), {}};
+  for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank) add(rank, ranks, assignment);
   DeviceMap map;
   for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank) {
     const std::vector<std::string>& seen = ranks[rank].gpus;
-    const std::string& gpu = dealing.gpu[rank];
+    const std::string& gpu = assignment.gpu[rank];
     map.gpu.push_back(static_cast<int>(std::ranges::find(seen, gpu) - seen.begin()));
-    map.sharers.push_back(static_cast<int>(dealing.on.at(gpu).size()));
+    map.sharers.push_back(static_cast<int>(assignment.on.at(gpu).size()));
     map.most_sharers = std::max(map.most_sharers, map.sharers.back());
   }
 
   std::vector<Machine> all;
-  for (const auto& [_, of_machine] : machines(ranks)) all.push_back(look_at(of_machine, ranks, dealing));
+  for (const auto& [_, of_machine] : machines(ranks)) all.push_back(summarise(of_machine, ranks, assignment));
   judge(all, sharing_intended, map);
   return map;
 }
@@ -194,7 +194,7 @@ std::string identity(const DeviceInfo& device, const std::string& host) {
   return known ? device.uuid : fmt::format("{} of {}", device.index, host);
 }
 
-// Collective: what each rank sees, by rank.
+// Collective: the sights of all ranks, by rank.
 std::vector<RankSight> gather_sights(const CudaDevices& found, const Communicator& world) {
   const int group = world.split_by_host().all_reduce(std::int64_t{world.rank()}, ReduceOp::min);
   std::vector<std::string> gpus;
@@ -202,7 +202,7 @@ std::vector<RankSight> gather_sights(const CudaDevices& found, const Communicato
   return gather(RankSight{processor_name(), group, gpus, found.why_none, mps_runs()}, world);
 }
 
-// All ranks assign the same, as all know what each one sees.
+// All ranks compute the same assignment, as all have the sights of all ranks.
 void take_gpus(const Config& config, const std::vector<RankSight>& sights, const CudaDevices& found, int rank,
                Placement& placement, RankInfo& mine) {
   const std::optional<int> limit = config.parallel.ranks_per_gpu;

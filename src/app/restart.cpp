@@ -43,12 +43,11 @@ void check_link(const fs::path& file) {
   if (!fs::is_symlink(fs::symlink_status(file, error))) return;
   const fs::path target = fs::canonical(file, error);
   if (error || target.parent_path() != fs::weakly_canonical(file.parent_path(), error))
-    throw error_of(ExitCode::deck,
-                   "{}: a link that leaves its folder, or leads nowhere; name the file itself",
+    throw error_of(ExitCode::deck, "{}: a link to another folder, or to no file; name the file itself",
                    file.string());
 }
 
-// Each rank reads the cells that it will own: together they must be what the header says. Collective.
+// Collective. Each rank reads the cells that it will own; their fingerprint must be that of the header.
 void verify_cells(const std::string& file, const SnapshotHeader& header, const Session& session,
                   const Communicator& world) {
   const Config& config = session.deck.config;
@@ -64,7 +63,7 @@ void verify_cells(const std::string& file, const SnapshotHeader& header, const S
                                     file, fingerprint_text(found), fingerprint_text(header.meta.fingerprint));
 }
 
-// May steps of this deck have the length `dt`? With dt: auto any; with end_time down to half of problem.dt.
+// May steps of this deck have the length `dt`? With dt: auto any; with end_time, at least half problem.dt.
 bool may_have_step(const ProblemConfig& problem, double dt) {
   const double share = dt / problem.dt.value_or(dt);
   return std::abs(share - 1) <= 1e-9 || (problem.end_time && share > 0.5 && share < 1);
@@ -108,7 +107,7 @@ std::vector<std::string> take_over(const SnapshotHeader& header, const std::stri
   }
   if (!forbidden.empty())
     throw Error(ExitCode::deck, forbidden + fmt::format("{}: is of another problem (these keys cannot change "
-                                                        "on the way); undo the changes, or start a new run",
+                                                        "at a restart); undo the changes, or start a new run",
                                                         file));
   if (header.meta.sweep > 0) keep_step(now, header.checkpoint->dt);  // else no step was taken
   if (now.output.histogram.bins > 0 && !now.output.histogram.range)
@@ -135,9 +134,9 @@ std::vector<std::string> candidates(const Asked& asked, const std::string& run_n
 std::optional<Restart> first_sound(const std::vector<std::string>& files, Session& session,
                                    const Communicator& world, std::vector<std::string>& passed_over) {
   for (const std::string& file : files) {
-    const auto is_sound = [&](auto&& look) {
+    const auto is_sound = [&](auto&& read) {
       try {
-        look();
+        read();
         return true;
       } catch (const CollectiveError& e) {
         passed_over.emplace_back(e.what());
@@ -162,7 +161,7 @@ std::optional<Restart> first_sound(const std::vector<std::string>& files, Sessio
 }
 
 // Does a run from a checkpoint in `folder` resume there? A deck with another directory starts a branch.
-bool goes_on_in(const fs::path& folder, const Config& config) {
+bool resumes_in(const fs::path& folder, const Config& config) {
   if (!config.places.contains("output.directory")) return true;
   std::error_code ignored;
   return fs::equivalent(folder, config.output.directory, ignored);
@@ -173,8 +172,8 @@ Json record_of(const fs::path& file) {  // a discarded value if there is none
   return Json::parse(stream, nullptr, false);
 }
 
-// Sets the time and the sweeps of the run that wrote this checkpoint and of those before it, from its record:
-// its sweeps if it ended at the checkpoint.
+// Sets the time and the sweeps of the run that wrote this checkpoint and of those before it, from its record;
+// the record counts the sweeps only if that run ended at the checkpoint.
 void count_earlier_runs(Restart& restart) {
   restart.sweeps = restart.sweep;
   const Json record = record_of(restart.file);
@@ -226,7 +225,7 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Force force, S
   on_root(world, [&] {
     asked = find_asked(asked_for, config);
     std::error_code ignored;
-    if (goes_on_in(asked.folder, config) && fs::is_directory(asked.folder, ignored))
+    if (resumes_in(asked.folder, config) && fs::is_directory(asked.folder, ignored))
       lock = std::make_shared<RunLock>(asked.folder, force);
     files = candidates(asked, config.name);
     if (files.empty())
@@ -235,7 +234,7 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Force force, S
                      in_quotes(config.name), in_quotes(asked.folder.string()), escaped(asked_for));
   });
   asked.folder = world.broadcast(asked.folder.string());
-  // Before the decks are compared: the directory is no change.
+  // Set before the decks are compared, so that the directory is no change.
   if (!config.places.contains("output.directory")) config.output.directory = asked.folder.string();
   files.resize(static_cast<std::size_t>(world.all_reduce(std::ssize(files), ReduceOp::max)));
   for (std::string& file : files) file = world.broadcast(file);
@@ -249,7 +248,7 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Force force, S
         fmt::join(passed_over, "\n"), in_quotes(config.name), escaped(asked_for));
   for (const std::string& why : passed_over)
     restart->warnings.push_back(fmt::format("passed over: {}; resuming from {}", why, restart->file));
-  restart->same_directory = world.all(goes_on_in(asked.folder, config));
+  restart->same_directory = world.all(resumes_in(asked.folder, config));
   if (world.is_root() && restart->same_directory) count_earlier_runs(*restart);
   restart->lock = std::move(lock);
   session.cases = {config};

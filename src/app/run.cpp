@@ -32,7 +32,7 @@
 namespace isotherm {
 namespace {
 
-// Uses a stored tuning. False: it names a choice that the deck does not leave open or this program lacks.
+// Uses a stored tuning. Returns false if the deck excludes its choice or this run cannot execute it.
 template <class T>
 bool use_recalled(const TuningChoice& choice, const KernelChoices<T>& choices, Solver<T>& solver) {
   const auto sweep = std::ranges::find_if(choices.sweeps, [&](const SweepChoice<T>& c) {
@@ -55,7 +55,7 @@ bool use_recalled(const TuningChoice& choice, const KernelChoices<T>& choices, S
 }
 
 MethodRecord describe_method(const Session& session) {
-  const Config& config = session.cases.back();  // as the rest of the record
+  const Config& config = session.cases.back();  // of a series the last grid
   const Backend backend = session.placement.backend;
   MethodRecord method;
   if (backend == Backend::host) method.instruction_set = host_instruction_set();
@@ -200,7 +200,7 @@ std::string steady_end_text(const Config& config, const LoopOutcome& outcome, st
   return {};
 }
 
-// Collective. Why files of the field are written in step with the sweeps; empty where they need not be.
+// Collective. Why sweeps must wait while files of the field are written; empty: they need not.
 std::string why_in_step(const Config& config, const Communicator& world) {
   if (!config.output.asynchronous) return "output.asynchronous is false";
   if (config.output.on_error == OnError::warn) return "output.on_error is warn";
@@ -228,7 +228,7 @@ void place_extremes(const Config& config, const TemperatureExtremes& found, Reco
   record.lowest = placed(config, found.lowest);
 }
 
-// W through all faces where the differences of temperatures are some last digits of fp64.
+// The heat flow through all faces, W, for temperature differences of 32 last digits of fp64.
 double rounding_of_flows(const Config& config, const TemperatureExtremes& found) {
   constexpr double digits = 32;
   const DiagnosticsPlan plan = plan_diagnostics(config);
@@ -334,7 +334,7 @@ class Run {
         progress_(choose_style(plan.command.progress, can_rewrite_lines(plan.world.size())), console_),
         directory_{config().output.directory} {}
 
-  // The solver of the first case exists before the directory, because it finds what is wrong with formulas
+  // Creates the solver of the first case before the directory, because the solver detects errors in formulas
   // and datasets.
   void open() {
     const auto& restart = plan_.restart;
@@ -362,7 +362,7 @@ class Run {
     if (is_root()) warn_of_plan();
   }
 
-  // Solves one grid of the series; only the last has files. False: an error, which report() throws.
+  // Solves one grid of the series; only the last writes its field. False: an error, which report() throws.
   bool solve(const Config& config) try {
     Timer timer;
     const bool last = &config == &plan_.session.cases.back();
@@ -397,7 +397,7 @@ class Run {
   int report() {
     if (record_.message.empty()) judge();
     phases_[Phase::total] = profile_[Phase::total] = plan_.started.seconds();
-    // The profile has the rest of the loop, this that of the run.
+    // `other` of the profile is the rest of the loop; here it is the rest of the run.
     const double known = phases_[Phase::setup] + sum_of(phases_) + phases_[Phase::output];
     phases_[Phase::other] = std::max(0.0, phases_[Phase::total] - known);
     record_.phases = gather_phases(phases_, plan_.world);
@@ -512,8 +512,8 @@ class Run {
     if (!outcome.divergence.empty()) throw CollectiveError(ExitCode::diverged, outcome.divergence);
     if (moves_data(config)) record_.fingerprint = solver_->fingerprint();
     if (!outcome.stopped_by.empty()) {
-      // Where solver.walltime left no time for a step, it never does. Twice the time until now, as the next
-      // start may be slower, and 2 s for the margin of WallLimit.
+      // If solver.walltime left no time for a step, it never will. Proposes twice the time until now, as the
+      // next start may be slower, plus 2 s for the margin of WallLimit.
       const bool longer = solver_->own_sweeps() == 0 && outcome.stopped_by == "the wall time";
       throw error_of<CollectiveError>(
           ExitCode::stopped, "stopped by {} at sweep {}{}; {}{}", outcome.stopped_by, solver_->sweeps(),
@@ -648,7 +648,7 @@ class Run {
     if (record_.verification->verdict == Verdict::failed) record_.exit_code = ExitCode::diverged;
   }
 
-  // A record that cannot be written fails the run, but never hides what failed it before.
+  // A record that cannot be written fails the run, but does not replace an earlier error.
   void write_record() {
     try {
       on_root(plan_.world, [&] { write_file_atomically(directory_.record(), to_json(record_)); });
@@ -683,9 +683,9 @@ Verdict verdict(const Verification& v) {
   return v.tolerance_K || !v.order.empty() ? Verdict::passed : Verdict::reported;
 }
 
-// All ranks copy at the same time, as they sweep; a round takes as long as its slowest rank. Takes the median
-// of the rounds, as sweeps are reported as they ran on average. Rounds move at most the bytes of the run's
-// sweeps, so that the measurement for a short run takes no longer than the run.
+// All ranks copy at the same time, as in sweeps; a round takes as long as its slowest rank. Returns the
+// median rate of the rounds, because the reported rate of sweeps is an average too. Rounds move at most the
+// bytes of the run's sweeps, so that the measurement for a short run takes no longer than the run.
 double measure_copy_bandwidth(const Session& session, Device& device, const Communicator& world) {
   const std::size_t bytes = session.memory.copy_bandwidth / 2;
   const double passes_of_run = static_cast<double>(likely_sweeps(session.cases.back())) *

@@ -16,8 +16,8 @@
 
 namespace isotherm {
 
-// `isotherm run DECK --restart FILE|FOLDER|latest`: from which state a run resumes, and whether it may.
-// The header and the cells of `file` are sound; rank 0 alone knows of the earlier runs.
+// `isotherm run DECK --restart FILE|FOLDER|latest`: the checkpoint from which a run resumes. The header and
+// the cells of `file` are verified. Only rank 0 has the time and the sweeps of the earlier runs.
 struct Restart : Continuation::Restarted {
   SnapshotHeader header{};
   bool same_directory = true;           // the run resumes in the directory of `file`
@@ -30,7 +30,7 @@ struct Restart : Continuation::Restarted {
   std::int64_t last_line() const { return state().pending_residual ? state().pending_sweep - 1 : sweep; }
 };
 
-// Collective; returns nothing without --restart. What the deck leaves open is set in the session from the
+// Collective; returns nothing without --restart. Sets keys that the session's deck omits to values of the
 // checkpoint: directory, step, range of the histogram. Locks the run's own directory before searching it.
 // Throws CollectiveError: file_missing if there is no checkpoint, deck if none is sound or the problem
 // differs, cannot_create if another run holds the lock.
@@ -41,7 +41,7 @@ std::optional<Restart> plan_restart(const std::string& asked, Force force, Sessi
 std::optional<ExitCode> nothing_to_do(const Restart& restart, const Config& config,
                                       const Communicator& world);
 
-// What is known before the first field is allocated.
+// The inputs of a run, all known before its first field is allocated.
 struct RunPlan {
   const CommandLine& command;
   const Communicator& world;

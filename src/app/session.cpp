@@ -77,10 +77,10 @@ std::size_t queue_bytes(const Config& config, const Decomposition& decomposition
   return most;
 }
 
-// Halo width that all subdomains must support. The process grid in turn limits what the autotuner tries.
+// Halo width that all subdomains must support. The process grid limits the widths that the autotuner tries.
 int asked_halo(const Config& config) { return config.solver.halo_width.value_or(1); }
 
-// Copies of what is written during sweeps, or from a device: the field, and this rank's cells of every part.
+// Copies of data that is written during sweeps, or from a device: the field, this rank's cells of each part.
 std::size_t copy_bytes(const Config& config, Box subdomain, std::size_t field) {
   std::size_t bytes = config.output.snapshots ? field : 0;
   for (const FieldPart& part : field_parts(config)) {
@@ -92,8 +92,8 @@ std::size_t copy_bytes(const Config& config, Box subdomain, std::size_t field) {
 
 }  // namespace
 
-// As large as a field, but large enough that the arrays of all sharers exceed the caches: an eighth of this
-// at least, as not all share all caches. Lower for short runs, as making arrays takes as long as ten copies.
+// The size of a field, but so large that the arrays of all sharers (at most 8 count, as not all share all
+// caches) exceed the caches. Smaller for short runs, as creating arrays takes as long as ten copies.
 std::size_t copy_probe_bytes(std::size_t field_bytes, double moved, Backend backend, int sharers) {
   constexpr std::size_t mebibyte = std::size_t{1} << 20, beyond_caches = 64 * mebibyte;
   const std::size_t least =
@@ -137,9 +137,9 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, PlannedBackend
     // In addition to the packed cells: those of other ranks or of MPI-IO, and those that HDF5 compresses.
     plan.writing *= config.output.compression > 0 ? 3 : ranks > 1 ? 2 : 1;
   }
-  const bool beside = config.output.asynchronous;
-  if (beside || backend == Backend::cuda)
-    plan.copies = copy_bytes(config, decomposition.subdomain(rank), beside ? plan.field : 0);
+  const bool asynchronous = config.output.asynchronous;
+  if (asynchronous || backend == Backend::cuda)
+    plan.copies = copy_bytes(config, decomposition.subdomain(rank), asynchronous ? plan.field : 0);
   const auto datasets = std::max(std::ranges::count(config.initial, Shape::dataset, &RegionValue::shape),
                                  std::ranges::count(config.sources, Shape::dataset, &RegionValue::shape));
   plan.initialising = datasets * sizeof(double) * extent.product();
@@ -296,10 +296,10 @@ RegistryNames registry_names() {
 
 namespace {
 
-// What the files of a deck's datasets hold.
+// Contents of the files of a deck's datasets.
 
-// Of a snapshot of isotherm the fingerprint that is stored in it, as its field may be large; of other files
-// the hash of all bytes.
+// For a snapshot of isotherm, the fingerprint stored in it, as its field may be large; for other files, the
+// hash of all bytes.
 std::optional<std::string> contents_of(const RegionValue& dataset) {
   static std::map<std::string, std::optional<std::string>> known;  // cases of a study share their files
   const std::string name = dataset.file + '\n' + dataset.dataset;
@@ -315,7 +315,7 @@ std::optional<std::string> contents_of(const RegionValue& dataset) {
   return known[name] = contents;
 }
 
-// By their keys: "regions.0".
+// The datasets of the deck and their keys, such as "regions.0".
 std::vector<std::pair<std::string, RegionValue*>> datasets_of(Config& config) {
   std::vector<std::pair<std::string, RegionValue*>> all;
   const auto add = [&](const char* list, std::size_t i, RegionValue& place) {
@@ -347,7 +347,7 @@ void compare_ranks(const CommandLine& command, const Communicator& world) {
                                       rank, all[rank], all[0]);
 }
 
-// The resolved deck of that run: it contains its overrides and the full paths of its datasets.
+// The resolved deck in a file of a run: it contains the run's overrides and the full paths of its datasets.
 std::string deck_within(const SnapshotProvenance& from, const std::string& file) {
   const auto reject = [&](const std::string& problem) {
     throw error_of(ExitCode::deck, "{}: {}; name another file, or a deck", file, problem);
@@ -359,7 +359,7 @@ std::string deck_within(const SnapshotProvenance& from, const std::string& file)
   return from.resolved_deck;
 }
 
-// Keeps the name. The new run replaces another, such as its origin, only if the command line says so.
+// Keeps the name. Only output.overwrite on the command line lets it replace a run, such as its origin.
 void be_another_run(Config& config, const std::string& name) {
   if (!name.empty()) config.name = name;
   if (config.at("output.overwrite").rfind("argument ", 0) != 0) config.output.overwrite = false;
@@ -439,7 +439,7 @@ LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
     return parse_deck(deck.text, command.file, command.overrides, registry_names(),
                       command.override_arguments);
   });
-  // Each rank looks for the files that the deck names, and a run that it names may write another meanwhile.
+  // Each rank searches for the deck's files itself, and another run may write a newer file meanwhile.
   const std::string mine = to_yaml(deck.config);
   if (world.any(mine != world.broadcast(mine)))
     throw error_of<CollectiveError>(ExitCode::deck,
@@ -448,7 +448,7 @@ LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
                                     command.file);
   record_contents(deck.config, world);
   if (command.from_output) be_another_run(deck.config, name);
-  // Of NAME_slice_(64 letters)_(18 digits).hdf.aside, the longest.
+  // 100 bytes for the longest ending, _slice_(64 letters)_(18 digits).hdf.aside.
   if (constexpr std::size_t longest = 255 - 100; deck.config.name.size() > longest)
     throw error_of<CollectiveError>(ExitCode::deck,
                                     "{}: the name of the run has {} bytes (file systems allow 255, with what "
@@ -458,7 +458,7 @@ LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
   return deck;
 }
 
-// Also plans the memory of this rank in the largest case; with --ranks, that of a rank of the planned job.
+// Sets ghost layers, at most `most`. Plans the memory of this rank, or one of --ranks, in the largest case.
 void allow_ghosts(Session& session, int most, const Communicator& world) {
   const Placement& placement = session.placement;
   const int ranks = session.decomposition.ranks();
@@ -477,7 +477,7 @@ void allow_ghosts(Session& session, int most, const Communicator& world) {
   if (program > 0) session.memory.program = program;  // keeps the earlier measurement
 }
 
-// Zones of the same lengths, of more or fewer cells each.
+// Keeps the lengths of zones and changes their numbers of cells.
 void refine_zones(const Config& config, Config& level, int axis, std::int64_t cells) {
   const std::int64_t n = config.grid.cells[axis], more = level.grid.cells[axis];
   for (SpacingZone& zone : level.grid.zones[axis]) {
@@ -654,7 +654,7 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
     for (const Config& each : cases) validate_on(each, ranks, placement);
   });
   Decomposition decomposition = decompose(config, ranks, placement.backend);
-  // Before any field is allocated. The halo exchange tests later whether the transport does work.
+  // Checked before any field is allocated. The halo exchange tests later whether the transport works.
   if (placement.host == Host::this_one && config.parallel.transport != "auto")
     all_or_throw(world, [&] { validate_transport(config, *open_device(placement)); });
   validate_balance(config, world, placement.backend);

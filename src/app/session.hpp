@@ -21,7 +21,7 @@ namespace isotherm {
 
 // The assignment of GPUs to ranks, from what each rank sees. Arithmetic only: no MPI, no device.
 
-// What one rank sees of the machine that it runs on.
+// The host and the GPUs that one rank sees.
 struct RankSight {
   std::string host;               // the name of the machine, or of the rank's container
   int memory_group = 0;           // the lowest rank that MPI lets share memory with this one
@@ -35,7 +35,7 @@ struct DeviceMap {
   std::vector<int> sharers;  // by rank: ranks on its GPU, itself among them
   int most_sharers = 1;
   std::vector<std::string> notes;     // about sharing that the user seems to intend
-  std::vector<std::string> warnings;  // about what costs time
+  std::vector<std::string> warnings;  // about placements that cost time
 };
 
 // Empty when every rank sees a GPU; else the problem, for a message, by the first rank that sees none: "no
@@ -53,10 +53,10 @@ DeviceMap map_devices(const std::vector<RankSight>& ranks, bool sharing_intended
 enum class Host { this_one, another, either };
 ISOTHERM_WORDS(Host, "this", "another", "either");
 
-// Records in the deck what the files of its datasets hold, so that a restart, a study and --from notice other
-// files. Throws Error(deck) where the deck says that they held something else. Does nothing for files that
-// cannot be read: whoever reads their cells reports it. With `world` collective: only the root reads the
-// files, which may be large.
+// Stores in the deck the fingerprints or hashes of its dataset files, so that a restart, a study and --from
+// detect other files. Throws Error(deck) if the deck has other ones. Skips files that cannot be read: the
+// code that reads their cells reports this error. With `world` collective: only the root reads the files,
+// which may be large.
 void record_contents(Config& config);
 void record_contents(Config& config, const Communicator& world);
 
@@ -66,11 +66,11 @@ struct PlannedBackend {
 };
 
 struct Placement : PlannedBackend {
-  int device_index = -1;        // of this rank; -1 on the host
-  int ranks_on_device = 1;      // that share this rank's GPU, or its host when it computes on the CPU
-  std::vector<RankInfo> ranks;  // all of them: host and threads, and their GPUs
-  std::string note;             // why the CPU was taken, where it was not asked for; how GPUs are shared
-  std::vector<std::string> warnings;  // about what costs time
+  int device_index = -1;              // of this rank; -1 on the host
+  int ranks_on_device = 1;            // that share this rank's GPU, or its host when it computes on the CPU
+  std::vector<RankInfo> ranks;        // all of them: host and threads, and their GPUs
+  std::string note;                   // why the CPU is used although not requested; how GPUs are shared
+  std::vector<std::string> warnings;  // about placements that cost time
 };
 
 // Collective; opens no device. Throws CollectiveError(unavailable) if the deck asks for a device that is
@@ -165,11 +165,11 @@ struct Session {
 // Estimated seconds of the sweeps of all cases, if all ranks together copy `copy_bandwidth` bytes per second.
 double predicted_seconds(const Session& session, double copy_bandwidth);
 
-// What to write before these seconds: sweeps may be only bounded, and problem.tolerance may divide steps.
+// The words before these seconds, such as "at most": sweeps may be only bounded, steps may be divided.
 const char* predicted_as(const Session& session);
 
-// Collective. Rank 0 reads the deck, every rank parses the same bytes. Rejects on all ranks what can be
-// rejected without a field. CollectiveError(internal): the ranks differ in their binaries or arguments.
+// Collective. Rank 0 reads the deck, every rank parses the same bytes. Runs, on all ranks, all checks that
+// need no field. CollectiveError(internal): the ranks differ in their binaries or arguments.
 Session plan_session(const CommandLine& command, const Communicator& world);
 
 // With several materials, sets the limits of time steps or, if steady, the slowest mode, for which all cells
@@ -180,16 +180,16 @@ void check_all_cells(Config& config, const Communicator& world);
 // The deck itself, or the grids of its series. Throws Error(deck) if an axis of a grid would not have a whole
 // number of cells, or if the grid of the deck is a single cell.
 std::vector<Config> cases_of(const Config& config);
-// The same; throws Error for whatever can be rejected without a device, a rank count and a field.
+// The same, after all checks that need no device, rank count or field; these throw Error.
 std::vector<Config> sound_cases(const Config& config);
-// Throws Error for what can be rejected with a rank count and a backend. On another host, whose devices
-// cannot be queried, only what is the same on all: subdomains that are too thin, a grid of too few processes.
+// Runs the checks that need a rank count and a backend; they throw Error. For another host, whose devices
+// cannot be queried, only those that are alike on all hosts: the thickness of subdomains, the process grid.
 void validate_on(const Config& config, int ranks, PlannedBackend where);
 
 // Throws Error(unavailable) if the device cannot use the transport that the deck names.
 void validate_transport(const Config& config, const Device& device);
 
-// Collective. If the deck leaves solver.halo_width open, reduces the ghost layers until the fields fit.
+// Collective. If the deck does not set solver.halo_width, reduces the ghost layers until the fields fit.
 // Throws as check_memory() where they do not.
 void fit_ghosts(Session& session, const Communicator& world);
 

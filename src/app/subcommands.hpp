@@ -32,8 +32,8 @@ struct ResourceLine {
 };
 std::string resource_table(const std::vector<ResourceLine>& lines);
 
-// `isotherm check`: prints on rank 0 what a run would do and need. Collective. Throws what a run would throw
-// before its work. Without a launcher it also plans for GPUs that this host does not have.
+// `isotherm check`: prints on rank 0 the plan and the needs of a run. Collective. Throws the errors that a
+// run throws before its work. Without a launcher it also plans for GPUs that this host does not have.
 int check(const CommandLine& command, const Communicator& world);
 
 // Whether the command names a deck with `study:` or `scaling:`; false too for a pipe, and for a

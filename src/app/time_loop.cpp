@@ -84,22 +84,22 @@ std::string divergence(const Config& config, const NumberedTemperature& extreme,
 
 // A warning that the precision loses heat of sources and flux boundaries; empty: no reason to warn.
 std::string swallowed_heat_text(const Config& config, const SwallowedHeat& heat) {
-  if (!(heat.lost > serious_share * heat.all)) return {};  // the rims of a gaussian are always lost
+  if (!(heat.lost > serious_share * heat.all)) return {};  // rounding always loses the tails of a gaussian
   const bool transient = config.problem.kind == ProblemKind::transient;
   std::string longer;
   if (transient && !takes_long_steps(config) && time_plan(config).dt < 0.99 * stable_dt(config))
     longer = fmt::format(", or a larger problem.dt (the stability limit is {:.6g} s)", stable_dt(config));
   return fmt::format(
-      "fp32 loses {:.3g} % of the heat of sources and flux boundaries: what a {} adds to these cells is less "
-      "than half the last digit of their temperature, which stays as it is; use precision: fp64{}",
+      "fp32 loses {:.3g} % of the heat of sources and flux boundaries: a {} adds less than half the last "
+      "digit of their temperature to these cells, so they do not change; use precision: fp64{}",
       100 * heat.lost / heat.all, transient ? "step" : "sweep", longer);
 }
 
-// For several materials in fp32: the share of an error of the field (K) by which it changes the update of a
-// cell. Rounding can hide an error whose change is too small. 0: not known. The residual of a steady problem
-// loses changes below half a last digit, so an error of the slowest mode may remain. Implicit steps compute
-// the heat between cells from differences, which lose no digits, but the heat at boundaries from ghosts
-// a T + b: an error that all cells have in common changes this heat by only 1 - a of itself.
+// For several materials in fp32: the change of a cell's update per kelvin of an error of the field. Rounding
+// can hide an error whose change is too small. 0: not known. The residual of a steady problem loses changes
+// below half a last digit, so an error of the slowest mode may remain. Implicit steps compute the heat
+// between cells from differences, which lose no digits, but the heat at boundaries from ghosts a T + b: an
+// error common to all cells changes this heat by only 1 - a times the error.
 double visible_share(const Config& config) {
   if (!has_several_materials(config)) return 0;
   if (config.problem.kind == ProblemKind::steady) return sweep_spectrum(config).lowest;
@@ -122,10 +122,10 @@ std::string hidden_error_text(const Config& config, double share, double hottest
   if (!(hidden > serious * std::max(range, least_range * hottest))) return {};
   const bool may_be_mixed = is_implicit(config) || config.problem.method == MethodName::multigrid;
   return fmt::format(
-      "fp32 may hide an error of up to {:.2g} K, as temperatures of {:.4g} K round off what {}; use "
+      "fp32 may hide an error of up to {:.2g} K, as the rounding of {:.4g} K hides {}; use "
       "precision: fp64{}",
       hidden, hottest,
-      is_implicit(config) ? "boundaries as weak as these exchange" : "a sweep changes of the slowest mode",
+      is_implicit(config) ? "heat of boundaries as weak as these" : "how a sweep changes the slowest mode",
       may_be_mixed ? " or mixed" : "");
 }
 
@@ -156,7 +156,7 @@ class Loop {
   Loop& operator=(Loop&&) = delete;
 
   LoopOutcome run() {
-    solver_.forget_times();  // of exchanges before, which are of the set-up
+    solver_.forget_times();  // of earlier exchanges, which belong to the set-up
     if (!frame_.resumed) start();
     poll_control();
     written_at_ = elapsed_;
@@ -180,7 +180,7 @@ class Loop {
 
   // The final state is always written.
   void finish() {
-    outcome_.stopped_by.clear();  // the stop came after the end
+    outcome_.stopped_by.clear();  // the run is complete: nothing was stopped
     Residual& r = outcome_.residual;
     if (steady()) r.convergence = end_;
     if (!outcome_.divergence.empty()) {
@@ -209,7 +209,7 @@ class Loop {
     if (solver_.own_sweeps() > 0 || !out_of_time_) write_checkpoint();
   }
 
-  // Restores what an uninterrupted run would know at this sweep.
+  // Restores the state that an uninterrupted run has at this sweep.
   void take_over(const CheckpointState& state) {
     Residual& r = outcome_.residual;
     r.first = state.first_residual;
@@ -219,7 +219,7 @@ class Loop {
     if (state.lowest_residual) {
       stagnation_.go_on_from({*state.lowest_residual, state.lowest_sweep});
     } else if (r.last) {
-      stagnation_.go_on_from({*r.last, state.last_checked});  // of an old checkpoint, which lacks it
+      stagnation_.go_on_from({*r.last, state.last_checked});  // an old checkpoint lacks the lowest one
     }
     if (state.pending_residual) checked_ = {state.pending_sweep, state.pending_residual};
     if (r.last && !checked_ && has_converged(config_, *r.first, *r.last)) {
@@ -283,12 +283,12 @@ class Loop {
                      files.failed() ? 1.0 : 0.0, files.backlog()};
     frame_.world.all_reduce<double>(seen, ReduceOp::max);
     if (seen[2] > 0) files.finish();  // throws
-    // Until the next poll, if it takes as long as this one; the start was none. A device is one poll behind.
+    // The time to the next poll, if it equals that since the last; 0 at first. A device is one poll behind.
     const double since = seen[1] - elapsed_;
     const double next = (elapsed_ == 0 ? 0 : solver_.is_asynchronous() ? 2 : 1) * since;
     control_poll_.polled(solver_.sweeps(), since);
     elapsed_ = seen[1];
-    tell_progress();
+    report_progress();
     const double write = (outputs_.checkpoints ? outputs_.checkpoints->seconds() : 0) + seen[3];
     const double latest = frame_.limit.latest_stop(write);
     solver_.stop_by({frame_.started, latest, elapsed_});
@@ -347,12 +347,12 @@ class Loop {
     } else {
       line.residual = value;
       line.relative = relative_residual(*r.first, value);
-      tell_progress();
+      report_progress();
       // The error in kelvin follows from a residual only after the method has swept the field.
       const bool may_end = config_.problem.criterion != Criterion::error || line.sweep > 0;
       if (may_end && has_converged(config_, *r.first, value)) {
         end_ = Convergence::reached;
-        // An update that fp32 cannot represent gives no residual.
+        // If fp32 rounds off all updates, the residual is 0.
         const SwallowedHeat heat =
             std::is_same_v<T, float> && value == 0 ? solver_.swallowed_heat() : SwallowedHeat{};
         judge_balance(heat.all > 0 ? heat.lost / heat.all : 0);
@@ -364,7 +364,7 @@ class Loop {
     return line;
   }
 
-  // `checked`: the sweep whose residual showed it; with asynchronous checks the field is of a later sweep.
+  // `checked`: the sweep whose residual diverged; with asynchronous checks the field is of a later sweep.
   void diverge(std::int64_t checked, double residual) {
     outcome_.divergence =
         divergence(config_, solver_.extremes().most_extreme(), solver_.sweeps(), checked, residual);
@@ -405,8 +405,8 @@ class Loop {
     end_ = Convergence::stalled;
   }
 
-  // Collective. Of the heat that sources and flux boundaries give, what the field does not balance. 0 where
-  // they give none, as the flows are then of rounding alone, and where flows are not known.
+  // Collective. The share of the heat of sources and flux boundaries that the field does not balance. 0 if
+  // they give none, as the flows are then of rounding alone, and if the flows are not known.
   double unbalanced_share() {
     const std::optional<HeatFlows> flows = solver_.heat_flows();
     if (!flows) return 0;
@@ -424,7 +424,7 @@ class Loop {
     outputs_.history->add(history_line(line, outputs_.columns));
   }
 
-  void tell_progress() {
+  void report_progress() {
     if (!outputs_.progress) return;
     const ProgressState state = progress();
     outputs_.progress->update(state);
@@ -477,7 +477,7 @@ class Loop {
     outcome_.output_seconds += timer.seconds() - (sum_of(solver_.times()) - before);
   }
 
-  // Completes all files. No sweep hides the time of this.
+  // Completes all files. No sweeps overlap with this.
   void finish_files() {
     const TraceRange range(Phase::output);
     const Timer timer;
@@ -497,7 +497,7 @@ class Loop {
     if (checked_ && !checked_->residual) checked_->residual = solver_.finish_residual();
   }
 
-  // Not of a diverged field, and only once per sweep. The lines of history and probes are flushed before.
+  // Writes no diverged field, and only once per sweep. Flushes the lines of history and probes before.
   void write_checkpoint() {
     wanted_ = false;
     if (!outputs_.checkpoints || written_ == solver_.sweeps()) return;

@@ -63,7 +63,7 @@ class FieldOutputs {
       parts_.push_back({std::nullopt, writer_of(grid_of_snapshots(config))});
       if (!files.in_step()) {
         copy_.emplace(all_or_throw(communicator, [&] { return HostCopy<T>(solver.level()); }));
-        copy_->take();  // touches its memory, so that the first snapshot does not pay for it
+        copy_->take();  // touches its memory here rather than during the first snapshot
       }
       const std::string name = material_file_name(config);
       if (!name.empty())
@@ -96,12 +96,12 @@ class FieldOutputs {
     if (at_end ? probes_.written != sweep : schedule_.probes.due(sweep)) read_probes();
   }
 
-  // Writes the field of a run that has diverged, for inspection; in no series, because it is no state of the
-  // problem. Returns the end of the error message. A file that cannot be written is no error.
+  // Writes the field of a run that has diverged, for inspection. No series lists it, because it is no state
+  // of the problem. Returns the end of the error message. A file that cannot be written is no error.
   std::string write_diverged() {
     if (parts_.empty() || parts_.front().what) return "";
     SnapshotWriter& writer = parts_.front().writer;
-    files_.finish();  // outside of `try`: an error here is no loss of this field
+    files_.finish();  // outside of `try`: an error here is of an earlier file
     const std::string name = file_of_sweep(config_.name, solver_.sweeps(), diverged_suffix);
     const FieldView<const T> field = solver_.host_field();
     try {
@@ -208,7 +208,7 @@ class FieldOutputs {
 
   // Waits for the last file of the part. During sweeps, or from a device, a copy of its cells is written.
   void write(Part& part) {
-    const TraceRange range(Phase::output);  // profilers see each file by itself
+    const TraceRange range(Phase::output);  // profilers show each file separately
     part.writer.wait();
     part.written = solver_.sweeps();
     const Box subdomain = solver_.subdomain();
@@ -289,7 +289,7 @@ struct LoopFrame {
   std::optional<std::int64_t> last_checkpoint{};  // the sweep of the newest in the run's directory
 };
 
-// Of the autotuner's sweeps: their number, this rank's time, and what the solver's times have of it.
+// The autotuner's sweeps: their number, this rank's time, and the part of it in the solver's times.
 struct TunedSweeps {
   std::int64_t sweeps = 0;
   double seconds = 0;
@@ -305,15 +305,15 @@ struct LoopOutcome {
   double largest_temperature = 0;        // K, magnitude; of a steady run that ended above its tolerance
   double unbalanced_share = 0;           // of the heat given, if more than 1 % is lost in rounding
   std::string divergence;                // why the loop stopped early; empty when it did not
-  std::string stopped_by;                // "SIGUSR1", "the wall time"; empty where the run came to its end
-  TunedSweeps tuning;                    // none where the autotuner did not end: its sweeps are as others
+  std::string stopped_by;                // "SIGUSR1", "the wall time"; empty if the run is complete
+  TunedSweeps tuning;                    // empty if the autotuner did not finish: its sweeps count as others
   std::optional<HaloCost> halo_cost;     // of the steps that the autotuner chose; one rank has none
 };
 
 // Collective. The autotuner, unless it is null, makes the first steps. Stops if the field is not finite or an
 // update exceeds 1e9 K, and keeps this field; after a signal; and when a checkpoint just fits into the time
-// left. After a signal or for lack of time, the sweep reached has a checkpoint, unless time ran out before
-// any sweep or `outputs` has none. All files are complete on return; none is under way if it throws.
+// left. When a signal or lack of time stops it, it writes a checkpoint, unless time ran out before any sweep
+// or `outputs` has no checkpoints. All files are complete on return; none is under way if it throws.
 template <class T>
 LoopOutcome run_time_loop(const Config& config, Solver<T>& solver, Autotuner<T>* autotuner,
                           LoopOutputs<T>& outputs, const LoopFrame& frame);

@@ -196,7 +196,7 @@ def test_another_problem_is_refused_by_keys_and_values(out, changes):
     done = go_on(out, *(word for word, *_ in changes), *(["material.conductivity=1"] if "sources" in changes[0][0] else []), code=65)
     for _, key, before, now in changes:
         assert f"{key}: {before} in the checkpoint, {now} in the deck\n" in done.stderr, done.stderr
-    assert f"out/{NEWEST}: is of another problem (these keys cannot change on the way)" in done.stderr
+    assert f"out/{NEWEST}: is of another problem (these keys cannot change at a restart)" in done.stderr
     assert files == {path: path.read_bytes() for path in out.iterdir()}
 
 

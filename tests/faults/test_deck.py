@@ -156,7 +156,7 @@ def test_the_short_deck_is_the_commented_one_without_its_defaults(tmp_path):
     for text in (ran("init").stdout, minimal):
         result = ran("check", write_deck(tmp_path, text), "--resolved", cwd=tmp_path)
         assert result.stderr == ""
-        resolved.append(result.stdout[:result.stdout.index("\n# what a run of it is\n")])
+        resolved.append(result.stdout[:result.stdout.index("\n# the plan of its run\n")])
     assert resolved[0] == resolved[1]
     assert ran("run", "deck.yaml", "grid.cells=8", cwd=tmp_path).stderr == ""
 

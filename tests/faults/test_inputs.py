@@ -292,7 +292,7 @@ output: {snapshots: false}
 BOX = "sources=[{shape: box, from: [0.025, 0.025, 0.025], to: [0.0625, 0.0625, 0.0625], value: %g}]"
 FLUX = "boundaries.y_max={kind: flux, value: %s}"
 RIM = "sources=[{shape: gaussian, value: 1e6, centre: [0.05, 0.05, 0.05], width: 0.01}]"  # does not cause a warning
-LOSES = "fp32 loses 100 % of the heat of sources and flux boundaries: what a"
+LOSES = "fp32 loses 100 % of the heat of sources and flux boundaries: a "
 # Half the last digit of 300 K is 1.5e-5 K; rho c is 3.45e6 J/(m^3 K), a cell 12.5 mm.
 STRONG, WEAK = 2 * 1.53e-5 * 3.45e6 / 0.1, 0.5 * 1.53e-5 * 3.45e6 / 0.1
 

@@ -139,4 +139,4 @@ def test_the_commented_deck_and_a_resolved_one_are_right(schema, folder):
     assert schema.schema["properties"]["precision"]["description"] in ran("init").stdout
     schema.validate(yaml.safe_load(ran("init").stdout))
     out = ran("check", "deck.yaml", "--resolved", cwd=folder).stdout
-    schema.validate(yaml.safe_load(out[out.index("grid:"):out.index("\n# what a run of it is")]))
+    schema.validate(yaml.safe_load(out[out.index("grid:"):out.index("\n# the plan of its run")]))

@@ -21,7 +21,7 @@ double Sampler::seconds_of(const std::function<void()>& launch, std::int64_t lau
   const double all = watch_.seconds([&] {
     for (std::int64_t i = 0; i < launches; ++i) launch();
   });
-  // A coarse clock may measure 0, by which no caller could divide.
+  // A coarse clock may measure 0, and callers divide by the result.
   return std::max(all, 1e-9) / static_cast<double>(launches);
 }
 
@@ -37,7 +37,7 @@ std::int64_t Sampler::launches_of_a_batch(const std::function<void()>& launch) {
   return launches;
 }
 
-// Every other time the base comes first, as the first of a pair changes caches and clock rate for the second.
+// Alternates the order of launch and base, as the first changes caches and clock rate for the second.
 BenchSamples Sampler::measure(const Work& work, CopyProbes probes) {
   const auto copy = [&] { probes.copy->enqueue(stream_); };
   const auto read = [&] { probes.read->enqueue(stream_); };

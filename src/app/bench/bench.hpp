@@ -37,7 +37,7 @@ class Sampler {
 
   struct Work {
     std::function<void()> launch;     // queues one launch on the stream
-    std::function<void()> base{};     // if given, samples are what `launch` takes in addition to `base`
+    std::function<void()> base{};     // if given, samples are the time of `launch` less that of `base`
     bool single = false;              // one launch per sample: only the first after `prepare` is relevant
     std::function<void()> prepare{};  // precedes each sample
   };
@@ -107,11 +107,11 @@ std::vector<std::string_view> names_of(std::span<const Entry> table, Backend bac
   return names;
 }
 
-// Of bench solve --deck: contents_text() of the deck as it is resolved, without its output. The name of the
-// file does not count, files that the deck reads do.
+// For bench solve --deck: contents_text() of the resolved deck without its output. It depends on the files
+// that the deck reads, not on the name of the deck.
 std::string deck_contents(const std::string& path);
 
-// Whether --kernels or --transports asks for this one; for all where it is not given.
+// Whether --kernels or --transports has this name; true without such an option.
 inline bool is_wanted(std::string_view name, const BenchOptions& options) {
   return options.names.empty() || std::ranges::find(options.names, name) != options.names.end();
 }
@@ -168,7 +168,7 @@ std::string difference(FieldView<const T> expected, FieldView<const T> found);
 // A reduction with exact sums (LongAccumulator) of exact terms.
 struct ExactReduction {
   double value = 0;
-  double magnitudes = 0;  // sum of the magnitudes of what was added: the scale of rounding errors
+  double magnitudes = 0;  // sum of the magnitudes of all terms: the scale of rounding errors
 };
 template <class T>
 ExactReduction reduce_exactly(FieldView<const T> a, FieldView<const T> b, Box region, ReductionOp op);

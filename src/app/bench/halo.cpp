@@ -44,7 +44,7 @@ class FaceBench {
     const bool moves = open.entry->moves_data;
     const Proof proof = prove(open);
     double pack = 0, unpack = 0;        // s, of the device; 0 where the transport needs none
-    std::vector<double> queued, alone;  // s per exchange: in a batch, as in a run; until the host sees it
+    std::vector<double> queued, alone;  // s per exchange: in a batch, as in a run; with a synchronisation
     std::optional<double> wire, bandwidth;
     if (proof.verdict == BenchVerdict::right) {
       if (open.entry->packs) time_packs(bytes, pack, unpack);

@@ -390,7 +390,7 @@ std::vector<BenchEntry> reduction_ladder(const Bench& bench, Int3 cells) {
     if (!kernel->available()) {
       entries.push_back(new_entry<T>(kernel->name, cells, "not in this build"));
     } else if (kernel->fused) {
-      fields.reset();  // it has fields of its own
+      fields.reset();  // the fused one allocates its own fields
       entries.push_back(fused_norm_entry<T>(bench, cells, probes));
     } else {
       if (!fields) fields.emplace(bench, cells);
@@ -422,7 +422,7 @@ std::vector<BenchEntry> bandwidth_ladder(const Bench& bench, Int3 cells) {
     prepare();
     launch();
     bench.device.synchronize(bench.stream);
-    if (judge(entry, probe->right() ? "" : "what arrived is not what was sent"))
+    if (judge(entry, probe->right() ? "" : "the data received differs from the data sent"))
       entry.samples = bench.sampler.measure({.launch = launch, .single = kernel.single, .prepare = prepare},
                                             {copy.get(), nullptr});
   }

@@ -1,4 +1,4 @@
-// `isotherm bench solve`: how long each method takes to reach a steady field, by all ranks.
+// `isotherm bench solve`: the time of each method to reach a steady field, on all ranks.
 
 #include <algorithm>
 #include <numeric>
@@ -114,7 +114,7 @@ class SolveBench {
         solver_(config, decomposition, bench.world, bench.device,
                 kernels(config, bench.device, decomposition.subdomain(0).extent())) {}
 
-  // Without measuring: what autotuning finds on large grids, a temporal kernel that is queued as graphs.
+  // The usual choice of the autotuner on large grids: a temporal kernel that is queued as graphs.
   static SolverKernels<T> kernels(const Config& config, const Device& device, Int3 extent) {
     const KernelChoices<T> choices = kernel_choices<T>(config, device.backend(), extent);
     SolverKernels<T> chosen = default_kernels(config, choices);
