@@ -63,7 +63,7 @@ void FileThread::warn(const std::string& text) {
   if (!text.empty() && std::ranges::count(warnings_, text) == 0) warnings_.push_back(text);
 }
 
-// Ends after the last file started, even if nobody waits for it: other ranks write it too.
+// Ends after the last file started, even if no caller waits for it: other ranks write it too.
 void FileThread::serve(const std::stop_token& stop) {
   use_threads(1);  // the other cores are for the sweeps
   std::unique_lock lock(mutex_);

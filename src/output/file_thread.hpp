@@ -38,7 +38,7 @@ class FileThread {
   bool failed() const;
   // Estimated seconds to finish all files: each takes as long as the longest before it.
   double backlog() const;
-  // Seconds that callers have waited: what the files cost the sweeps.
+  // Seconds that callers have waited: the cost of the files for the sweeps.
   double waited() const { return waited_; }
 
   // For writers: a warning about how files are written, kept once; empty: none. Rank 0 has all of them.

@@ -261,7 +261,7 @@ void check_overwrite(const Config& config) {
     for (const auto& [key, file] : config.data_files)
       if (std::error_code ignored; fs::equivalent(folder / name, file, ignored))
         throw deck_error(config, key,
-                         "{} lies in the run directory that output.overwrite would replace; choose another "
+                         "{} is in the run directory that output.overwrite would replace; choose another "
                          "output.directory",
                          in_quotes(file));
 }
@@ -329,7 +329,7 @@ void RunLock::take(Force force) {
     warning_ = fmt::format("{} of process {} on {} was taken ({})", in_quotes(path_.string()), owner.process,
                            escaped(owner.host), stale);
   }
-  throw error_of(ExitCode::cannot_create, "cannot get {} (other runs are after it too); try again",
+  throw error_of(ExitCode::cannot_create, "cannot get {} (other runs try to lock it too); try again",
                  in_quotes(path_.string()));
 }
 

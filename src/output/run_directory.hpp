@@ -54,7 +54,7 @@ enum class Force { no, yes };  // take a directory even if its lock seems to be 
 // One run per directory: `run.lock` identifies the run that writes there (host, process, its start in ticks,
 // the job). It is created with O_EXCL, as locks of file systems are not reliable; a helper thread, which
 // calls neither MPI nor HDF5, touches it every ten seconds. A lock is stale, and is taken, if its process is
-// gone from this host, if its job is this job (restarted), or if it was not touched for two minutes.
+// gone from this host or, on another host, is of this job (restarted) or was silent for two minutes.
 class RunLock {
  public:
   // Throws Error(cannot_create) where another run writes to `folder`, which must exist.
@@ -89,7 +89,7 @@ void check_overwrite(const Config& config);
 // Creates output.directory, a name used literally, locks it before reading it, removes the earlier run's
 // files (is_run_file) if output.overwrite is set, and writes both decks. Throws Error(cannot_create), before
 // any change, if the path is no folder, cannot be created or written to, is locked, or holds files that must
-// be kept. `deck`: bytes of deck.yaml; `resumes`: files are kept; `lock`: that the run has already, or null.
+// be kept. `deck`: bytes of deck.yaml; `resumes`: files are kept; `lock`: of this run, or null.
 RunDirectory prepare_run_directory(const Config& config, const std::string& deck, bool resumes, Force force,
                                    std::shared_ptr<RunLock> lock);
 

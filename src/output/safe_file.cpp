@@ -57,7 +57,7 @@ class Descriptor {
   FileDescriptor fd_;
 };
 
-// None where the file system does not say (some network and user-space ones report 0 blocks in all).
+// None if the file system does not report it (some network and user-space ones report 0 blocks in all).
 std::optional<std::int64_t> free_bytes(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   struct statvfs status {};
@@ -118,7 +118,7 @@ void write_file_atomically(const std::string& path, std::string_view bytes) {
 }
 
 std::string follow_links(const std::string& path) {
-  constexpr int most = 40;  // as in Linux: links may be a circle
+  constexpr int most = 40;  // as in Linux: links may form a cycle
   std::filesystem::path target = path;
   std::error_code ignored;
   for (int i = 0; i < most && std::filesystem::is_symlink(target, ignored); ++i)

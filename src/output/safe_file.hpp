@@ -19,7 +19,7 @@ void write_file_atomically(const std::string& path, std::string_view bytes);
 // The same for a path that a user names: its links are followed, and a device or a pipe, which a file would
 // replace, is written to.
 void write_named_file(const std::string& path, std::string_view bytes);
-std::string follow_links(const std::string& path);  // symbolic ones; the last may lead to no file
+std::string follow_links(const std::string& path);  // symbolic links; the last may name no file
 
 // The single steps, for large files that other code writes.
 void create_empty_file(const std::string& path);  // or truncates; throws Error(cannot_create)
@@ -28,14 +28,13 @@ void sync_file(const std::string& path);          // on the disk when this retur
 void publish_file(const std::string& from, const std::string& to);
 // Syncs names created, changed or removed in this folder ("": the current one) to the disk. Throws Error(io).
 void sync_names(const std::string& folder);
-void remove_file(const std::string& path) noexcept;  // no error when it is not there
+void remove_file(const std::string& path) noexcept;  // no error if there is none
 
 using FileDescriptor = Handle<int, ::close>;
 
 enum class Reserved {
   on_disk,   // the file owns its blocks: writing within it cannot run out of space
-  estimated  // this file system cannot reserve; the free space that it may report is enough, with 10 % to
-             // spare
+  estimated  // this file system cannot reserve; the free space, if known, exceeds the need by 10 %
 };
 // stays: the reserved space is beyond the end of the file, whose size is not known yet.
 enum class FileSize { grows, stays };

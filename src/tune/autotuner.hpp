@@ -48,7 +48,7 @@ class Autotuner {
     tuning_.complete = false;
   }
 
-  // Does the deck leave anything to measure, and time to do so?
+  // Is there a choice to measure, and a tuning budget for it?
   bool open() const {
     return config_.solver.tuning_budget > 0 &&
            (choices_.open() || step_candidates().size() > 1 || graph_candidates().size() > 1);
@@ -103,8 +103,8 @@ class Autotuner {
   static constexpr double worth_a_level = 0.02;
   static constexpr double share_of_planes = 0.02;  // of the budget, for one sweep of them
   static constexpr Index fewest_planes = 16;       // of a rank
-  // The memory plan of a run has no fewer planes. A field of them takes at most so much, or this part of a
-  // field of the run.
+  // The memory plan of a run does not include the level of fewer planes. Its fields take at most so many
+  // bytes each, or one part in so many of a field of the run.
   static constexpr std::size_t most_bytes = std::size_t{128} << 20;
   static constexpr Index share_of_field = 16;
   static constexpr double samples_in_budget = 64;  // samples for which the budget should last
@@ -114,7 +114,7 @@ class Autotuner {
   // A single sweep within this factor of the fastest may win with other tiles and overlaps.
   static constexpr double within_tolerance = 1.5;
   static constexpr double worth_a_graph = 0.98;        // a graph must take less than this share of the time
-  static constexpr double sweep_without_graph = 2e-3;  // s: in longer sweeps launches cost nothing
+  static constexpr double sweep_without_graph = 2e-3;  // s: longer sweeps gain nothing by graphs
 
   enum class Stage { temporal, singles, tiles, blocks, steps, graphs, reductions, done };
   struct Candidate {
@@ -352,8 +352,8 @@ class Autotuner {
     return true;
   }
 
-  // Collective. Is there memory for the fields, sources and halos of such subdomains, and some to spare? As
-  // if all ranks of the host shared one device.
+  // Collective. Is there memory, with a margin, for the fields, sources and halos of such subdomains? Assumes
+  // that all ranks of the host share one device.
   bool fits(Int3 extent) {
     const Level<T>& whole = solver_.level();
     const Device& device = whole.device();
@@ -391,7 +391,7 @@ class Autotuner {
     sweep_seconds_ /= shrunk_;
   }
 
-  // The solver continues with the fastest plan so far, or the default where only fewer planes can run that.
+  // The solver continues with the fastest plan so far, or the default if only fewer planes can run that.
   void use_fastest() {
     solver_.step().use(tried_[fastest_].plan);
     if (!solver_.step().can_run()) fastest_ = 0;

@@ -47,7 +47,7 @@ ISOTHERM_KEYS(Entry, key, choice)
       in_quotes(path), why);
 }
 
-// Skips version 1: by their keys, its entries are of the kernels of other program versions.
+// Skips files of version 1: the keys of their entries name other versions of the program.
 std::vector<Entry> read(const std::string& path) {
   std::ifstream file(path);
   if (!file) {

@@ -14,7 +14,7 @@
 
 namespace isotherm {
 
-// What a choice depends on.
+// The facts on which a choice depends.
 struct TuningKey {
   std::string version, git_revision;  // of isotherm: its kernels change
   std::string device;                 // its name; on the host with instruction set and threads

@@ -47,7 +47,7 @@ class Console {
   void lose_log();  // warns, with the reason in errno
 
   int rank_;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> log_{nullptr, &std::fclose};  // none, not yet, or lost
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> log_{nullptr, &std::fclose};  // null: none, or not writable
   bool line_shown_ = false;
   std::vector<std::string> warnings_;
 };

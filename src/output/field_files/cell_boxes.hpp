@@ -45,20 +45,20 @@ class CellExchange {
   CellExchange(const Communicator& communicator, std::vector<Box> blocks)
       : communicator_(communicator), blocks_(std::move(blocks)) {}
 
-  // Collective. `boxes`: what each rank requests, the same on all ranks. finish() waits for the cells.
+  // Collective. `boxes`: the request of each rank, the same on all ranks. finish() waits for the cells.
   template <class From>
   void start(FieldView<const From> field, const std::vector<Box>& boxes) {
     const int me = communicator_.rank();
     const Box subdomain = blocks_[me];
     const MPI_Comm comm = communicator_.native().comm;
     const MPI_Datatype type = sizeof(T) == sizeof(float) ? MPI_FLOAT : MPI_DOUBLE;
-    arriving_.lay_out(communicator_, [&](std::size_t rank) { return boxes[me].within(blocks_[rank]); });
-    leaving_.lay_out(communicator_, [&](std::size_t rank) { return boxes[rank].within(subdomain); });
-    for (const Part& part : arriving_.parts)
+    received_.lay_out(communicator_, [&](std::size_t rank) { return boxes[me].within(blocks_[rank]); });
+    sent_.lay_out(communicator_, [&](std::size_t rank) { return boxes[rank].within(subdomain); });
+    for (const Part& part : received_.parts)
       check_mpi(
           MPI_Irecv(part.dense, part.cells.cells(), type, part.rank, tag, comm, &requests_.emplace_back()),
           "MPI_Irecv");
-    for (const Part& part : leaving_.parts) {
+    for (const Part& part : sent_.parts) {
       copy_to_dense(field, part.cells.shifted(Int3{} - subdomain.lo), part.dense);
       // Synchronous: a fast rank must not fill the memory of another with cells not requested yet.
       check_mpi(
@@ -69,7 +69,7 @@ class CellExchange {
   const std::vector<Part>& finish() {
     check_mpi(MPI_Waitall(requests_.size(), requests_.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
     requests_.clear();
-    return arriving_.parts;
+    return received_.parts;
   }
 
   // start() and finish(); stores all cells of this rank's box in `cells`, dense.
@@ -110,7 +110,7 @@ class CellExchange {
 
   const Communicator& communicator_;
   std::vector<Box> blocks_;
-  Side arriving_, leaving_;
+  Side received_, sent_;
   std::vector<MPI_Request> requests_;
 };
 

@@ -104,7 +104,7 @@ std::string grid_text(const FileGrid& grid, const SeriesEntry& entry) {
 
 constexpr Index largest_slab = Index{1} << 30;  // bytes; MPI counts and some MPI-IO are limited to 2 GiB
 
-// Somewhat more than the file will have.
+// Slightly more than the size of the file.
 std::int64_t expected_bytes(const SnapshotHeader& header) {
   constexpr std::int64_t metadata = 64 << 10;
   const std::size_t texts = header.provenance.deck.size() + header.provenance.resolved_deck.size();
@@ -167,7 +167,7 @@ class SnapshotSeries {
       try {
         const SnapshotHeader header = read_snapshot_header(in_folder(folder_, name));
         if (header.cells != grid_.cells || header.first_cell != grid_.first_cell ||
-            header.factor != grid_.factor) {  // the .xmf gives all files one place
+            header.factor != grid_.factor) {  // the .xmf has one grid for all files
           ++others;
           continue;
         }
@@ -188,7 +188,7 @@ class SnapshotSeries {
   }
   // Adds a complete file after those before it.
   void add(const std::string& file, const SnapshotMeta& meta, Precision stored) {
-    if (!entries_.empty() && entries_.back().file == file) entries_.pop_back();  // written once more
+    if (!entries_.empty() && entries_.back().file == file) entries_.pop_back();  // it is written again
     entries_.push_back({file, place_in_time(meta), temperature_dataset, stored});
     complete_ = false;
     constexpr double least_seconds = 1, least_share = 20;  // s between two rewrites; in units of their cost
@@ -206,7 +206,7 @@ class SnapshotSeries {
     if (xdmf_)
       write_file_atomically(path_ + ".xmf", xdmf_text(grid_, entries_));
     else
-      remove_file(path_ + ".xmf");  // of a run with output.xdmf before, which lacks later files
+      remove_file(path_ + ".xmf");  // an earlier part of the run wrote it: it lacks later files
     complete_ = published_ = true;
     cost_ = timer.seconds();
     since_ = Timer();
@@ -334,7 +334,7 @@ std::int64_t SnapshotWriter::write_part(const std::string& part, const CellsView
       reserved = reserve_space(part, cells_end, compressed ? FileSize::stays : FileSize::grows);
     });
   } catch (const CollectiveError&) {
-    file.close();  // nothing has failed in HDF5, and every rank is here
+    file.close();  // no HDF5 call has failed, and all ranks close it
     throw;
   }
   if (communicator_.any(reserved == Reserved::estimated))
@@ -420,7 +420,7 @@ std::string CheckpointWriter::write(const CellsView& field, Box subdomain, const
     for (const std::int64_t sweep : superfluous(find_checkpoints(folder_, run_name), meta.sweep, keep_))
       remove_file(in_folder(folder_, checkpoint_name(run_name, sweep)));
     const std::string aside =
-        std::string(snapshot_suffix).append(aside_suffix);  // a checkpoint's ends so, too
+        std::string(snapshot_suffix).append(aside_suffix);  // also the end of a checkpoint's name
     for (const std::string& file : find_run_files(folder_, run_name))
       if (file.ends_with(aside)) remove_file(in_folder(folder_, file));
   });
@@ -452,7 +452,7 @@ void back_up_later(const std::string& folder, const std::string& run_name, std::
     if (!std::regex_match(name, parts, form) || std::stoll(parts[2]) <= sweep) continue;
     publish_file(file, file + std::string(aside_suffix));
     if (parts[3].matched) continue;
-    // These list the file; where the deck still has the series, it is written again.
+    // These list the file. They are written again if the deck still has the series.
     for (const char* list : {".hdf.series", ".xmf"}) remove_file(in_folder(folder, parts[1].str() + list));
   }
 }
@@ -461,7 +461,7 @@ SnapshotHeader read_checkpoint_header(const std::string& path) {
   SnapshotHeader header = read_snapshot_header(path);
   if (!header.checkpoint)
     throw Error(ExitCode::deck, path +
-                                    ": a snapshot (it has the field, and not what else a run needs "
+                                    ": a snapshot (it has the field, but not the other data that a run needs "
                                     "to resume); name a checkpoint, a file *.checkpoint.hdf");
   return header;
 }

@@ -129,7 +129,7 @@ std::vector<std::int64_t> superfluous(std::vector<std::int64_t> sweeps, std::int
 // The sweeps of the checkpoints in a folder, the newest first, without unfinished ones.
 std::vector<std::int64_t> find_checkpoints(const std::string& folder, const std::string& run_name);
 // Renames checkpoints and fields of later sweeps, so that none of them is taken for the newest, and removes
-// what lists such a field. Throws Error(io).
+// series files that list such a field. Throws Error(io).
 void back_up_later(const std::string& folder, const std::string& run_name, std::int64_t sweep);
 // Throws Error(file_missing) or Error(deck) where the file is no checkpoint with a sound header.
 SnapshotHeader read_checkpoint_header(const std::string& path);

@@ -74,7 +74,7 @@ bool can_write_with(H5Z_filter_t filter) {
          (flags & H5Z_FILTER_CONFIG_ENCODE_ENABLED);
 }
 
-// Replaces the reader's error of wrong data: here the file is not what was written.
+// Replaces the reader's error about wrong data: here the file is damaged.
 DatasetReader open_cells(const std::string& path) {
   try {
     return DatasetReader(path, temperature_dataset);
@@ -201,7 +201,7 @@ SnapshotFile::SnapshotFile(const std::string& path, const Communicator& communic
   Hdf5List access = collective ? mpi_io_access(communicator) : Hdf5List(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18);
   if (!collective)
-    H5Pset_file_locking(access.get(), false, true);  // as MPI-IO; the run directory has one writer
+    H5Pset_file_locking(access.get(), false, true);  // as MPI-IO does: the run directory has one writer
   file_ = check_hdf5(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "H5Fcreate", path);
   write_snapshot_header(file_, header, root, path);
   const hid_t type = header.precision == Precision::fp32 ? H5T_IEEE_F32LE : H5T_IEEE_F64LE;
@@ -230,7 +230,7 @@ std::string SnapshotFile::write_as(FieldView<const T> field, Box subdomain, Inde
   const Int3 chunk = chunk_of(header_);
   const std::vector<Box> blocks = all_gather(communicator_, subdomain);
   std::vector<std::vector<Box>> slabs;  // by rank
-  std::size_t calls = 0;                // the most of a rank; ranks with fewer slabs write nothing last
+  std::size_t calls = 0;                // the most of a rank; ranks with fewer slabs add empty writes
   for (const Box& each : blocks) {
     const Box mine = collective_     ? fine_of(coarse_begun_in(each, chunk), chunk).within(all)
                      : slabs.empty() ? all

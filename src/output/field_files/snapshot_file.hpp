@@ -1,8 +1,8 @@
 // The file of a snapshot or checkpoint.
 //
 //   /temperature            (nz, ny, nx), kelvin; in format 1 it was /VTKHDF/PointData/T
-//   /VTKHDF                 attributes for VTK; absent for one layer of cells, on which ParaView 5.11 was
-//                           seen to hang or end, and for cells of several sizes
+//   /VTKHDF                 attributes for VTK; absent for one layer of cells, with which ParaView 5.11
+//                           was seen to hang or crash, and for cells of several sizes
 //   /VTKHDF/PointData/temperature   the same dataset; points, because VTK 9.1 and 9.2 misread cell data
 //   /isotherm               attributes: all of SnapshotHeader, with the origin as in the deck, and texts on
 //                           axes and units
@@ -34,7 +34,7 @@ namespace isotherm {
 // Cells in host memory, of either precision.
 using CellsView = std::variant<FieldView<const float>, FieldView<const double>>;
 
-// Which cells of the grid a file holds, and their position in space.
+// The cells of the grid in a file, and their position in space.
 struct FileGrid {
   std::string stem;   // of its files: <stem>_<sweep>.hdf, <stem>.hdf.series
   std::string kind;   // "isotherm snapshot", "isotherm slice", ...
@@ -131,7 +131,7 @@ std::uint64_t fingerprint_on_disk(const std::string& path, Box subdomain, Int3 c
 
 struct WayToWrite {
   bool collective = false;  // all ranks through MPI-IO; else rank 0, to which the others send cells
-  std::string warning{};    // on this way, for the user; usually empty
+  std::string warning{};    // about this way, for the user; usually empty
 };
 // MPI-IO, if HDF5 has it and it works in `folder`; else rank 0 writes. Collective.
 WayToWrite choose_way_to_write(const Communicator& communicator, const std::string& folder);

@@ -1,4 +1,4 @@
-// What HDF5's MPI-IO driver adds to the writing of snapshots.
+// Writing of snapshots by HDF5's MPI-IO driver.
 #include <fmt/format.h>
 
 #include <cstdint>

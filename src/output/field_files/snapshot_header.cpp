@@ -1,4 +1,4 @@
-// Writes and reads what a snapshot holds besides its cells.
+// Writes and reads all data of a snapshot except its cells.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -136,7 +136,7 @@ Hdf5Object open_own_group(hid_t parent, const char* name) {
   return own ? Hdf5Object(H5Gopen2(parent, name, H5P_DEFAULT)) : Hdf5Object();
 }
 
-// Of all that a restart reads from the header.
+// The hash of all values that a restart reads from the header.
 std::uint64_t header_hash(const SnapshotHeader& header) {
   const SnapshotProvenance& from = header.provenance;
   std::string text;
@@ -205,7 +205,7 @@ SnapshotHeader read_snapshot_header(const std::string& path) {
   SnapshotHeader header;
   header.format = read_version(id, "format_version", "format", SnapshotHeader::newest_format, path);
   for_each_value(header, reader_of(id, path));
-  if (H5Aexists(id, "grid_cells") <= 0) header.grid_cells = header.cells;  // earlier files hold all of it
+  if (H5Aexists(id, "grid_cells") <= 0) header.grid_cells = header.cells;  // earlier files have all cells
   for (int axis = 0; axis < 3 && H5Lexists(id, edges_of[0], H5P_DEFAULT) > 0; ++axis)
     header.edges[axis] = read_row_dataset(id, edges_of[axis], header.cells[axis] + 1, path);
   header.provenance.deck = read_text_dataset(id, "deck", path);

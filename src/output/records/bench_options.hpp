@@ -20,7 +20,7 @@ ISOTHERM_WORDS(ReductionOp, "sum", "max", "l1", "l2");
 
 struct BenchOptions {
   BenchSubject subject = BenchSubject::stencil;
-  std::vector<Int3> sizes;  // cells; empty: what fits the device
+  std::vector<Int3> sizes;  // cells; empty: the default of the subject and the device
   std::vector<Precision> precisions{Precision::fp32, Precision::fp64};
   std::vector<std::string> names;  // of kernels, transports, methods; empty: all of the device
   bool all_tiles = false;
@@ -31,7 +31,7 @@ struct BenchOptions {
   ReductionOp op = ReductionOp::sum_squares;
   bool boundaries = false;  // stencil: with six boundaries, and the ghosts that the kernel reads
   bool source = false;      // stencil: with a source field
-  bool overlap = false;     // stencil: interior and exterior apart, as in a step with overlap
+  bool overlap = false;     // stencil: interior and exterior separately, as in a step with overlap
   double seconds = 1;       // of measurement per kernel
   std::uint64_t seed = 1;
   // formula: a spot that moves over a face.

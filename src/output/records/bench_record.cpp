@@ -27,12 +27,12 @@ Json to_json_object(const BenchEntry& e) {
   const auto per_second = [&](double count) {
     return seconds ? std::optional(count / *seconds) : std::nullopt;
   };
-  const auto share_of = [&](const std::vector<double>& beside) -> std::optional<double> {
-    if (!seconds || beside.empty()) return std::nullopt;
-    if (is_difference) return 100 * (e.bytes / *seconds) / median(beside);
+  const auto share_of = [&](const std::vector<double>& bandwidths) -> std::optional<double> {
+    if (!seconds || bandwidths.empty()) return std::nullopt;
+    if (is_difference) return 100 * (e.bytes / *seconds) / median(bandwidths);
     std::vector<double> shares;  // per sample, so that drift of the bandwidth cancels out
-    for (std::size_t i = 0; i < std::min(beside.size(), s.seconds.size()); ++i)
-      shares.push_back(100 * e.bytes / s.seconds[i] / beside[i]);
+    for (std::size_t i = 0; i < std::min(bandwidths.size(), s.seconds.size()); ++i)
+      shares.push_back(100 * e.bytes / s.seconds[i] / bandwidths[i]);
     return median(shares);
   };
   return {{"kernel", e.kernel},
@@ -95,7 +95,7 @@ auto text(const char* key) {
 
 constexpr double most_spread = 0.3;  // of a reliable figure
 
-// Marks a spread above that.
+// Marks a spread above `most_spread`.
 auto spread(const char* key) {
   return [=](const Json& e) {
     if (e.at(key).is_null()) return std::string("-");

@@ -1,4 +1,4 @@
-// What `isotherm bench` measured, as plain numbers: its tables and its JSON are made of this.
+// The results of `isotherm bench` as plain numbers, the source of its tables and its JSON.
 //
 // The JSON (schema "isotherm-bench", version 2) follows the rules of run.json.
 #pragma once

@@ -111,15 +111,15 @@ LineFile::LineFile(const std::filesystem::path& path, Console& console, std::str
       loss_(std::move(loss)),
       console_(console),
       file_(nullptr, &std::fclose) {
-  bool go_on = false;
+  bool resumes = false;
   try {
-    go_on = resumed && keep_lines(path, head, *resumed, console);
+    resumes = resumed && keep_lines(path, head, *resumed, console);
   } catch (const Error& e) {
     console_.warn(fmt::format("{}; the run continues without {}", e.what(), loss_));
     return;
   }
-  file_.reset(std::fopen(path.c_str(), go_on ? "ab" : "wb"));
-  if (!go_on) buffer_ = std::move(head);
+  file_.reset(std::fopen(path.c_str(), resumes ? "ab" : "wb"));
+  if (!resumes) buffer_ = std::move(head);
   if (file_) {
     std::setvbuf(file_.get(), nullptr, _IONBF,
                  0);  // buffer_ is the only buffer: a failure shows where it happens

@@ -44,7 +44,7 @@ class LineFile {
   Timer since_flush_;
 };
 
-// probes.csv begins with lines of '#' that say where the probes are, then the column names.
+// probes.csv begins with lines of '#' with the positions of the probes, then the column names.
 std::string probes_head(const ProbesConfig& probes);
 std::string probes_line(std::int64_t sweep, double time, const std::vector<double>& kelvins);
 

@@ -19,7 +19,7 @@ void add(std::string& text, const char* title, const std::string& content) {
   if (!content.empty()) text += fmt::format("  {:<13}{}\n", title, content);
 }
 
-// Adds each line; of many lines the first.
+// Adds the lines; of more than `most`, the first.
 void add_lines(std::string& text, const char* title, const std::vector<std::string>& lines) {
   constexpr std::size_t most = 16;
   for (std::size_t i = 0; i < std::min(lines.size(), most); ++i) add(text, i ? "" : title, lines[i]);
@@ -69,7 +69,7 @@ std::string devices_text(const RunRecord& r) {
   return join({join(parts), r.method.instruction_set});
 }
 
-// Which GPU each rank computes on: a line per GPU, in the order of the first rank on it.
+// The GPU of each rank: a line per GPU, in the order of the first rank on it.
 void add_gpus(std::string& text, const RunRecord& r) {
   std::map<std::string, std::size_t> known;  // the number of each GPU
   std::vector<std::string> gpus, hosts;

@@ -328,7 +328,7 @@ static Described described(const HaloRecord& r) {
   };
   return object({{"hidden_percent", hidden_percent(r)},
                  {"exchange_s", cost(&HaloCost::exchange), "alone"},
-                 {"exposed_s", any_sign(cost(&HaloCost::exposed)), "what it adds to a sweep"},
+                 {"exposed_s", any_sign(cost(&HaloCost::exposed)), "the time that it adds to a sweep"},
                  {"links", r.pairs, "every pair of neighbours once"}});
 }
 
@@ -343,7 +343,7 @@ static Described described(const WritingRecord& r) {
        {"compression_ratio", compression_ratio(r)},
        {"write_s", r.seconds},
        {"bandwidth_bytes_per_s", bandwidth(r)},
-       {"exposed_s", any_sign(r.exposed), "that the sweeps have waited"},
+       {"exposed_s", any_sign(r.exposed), "the time that sweeps have waited"},
        {"after_last_sweep_s", r.at_end},
        {"hidden_percent", hidden_percent(r)}});
 }
@@ -361,14 +361,13 @@ static Described described(const Tuning::Candidate& c) {
 }
 
 static Described described(const Tuning& t) {
-  return object(
-      {{"source", t.source, "defaults: nothing was measured, or too little"},
-       {"file", or_null(t.file)},
-       {"measured_s", t.seconds},
-       {"sweeps", t.sweeps, "of the run, that were measured"},
-       {"planes", t.planes, "of a rank, that were swept: fewer than it has where a sweep takes long"},
-       {"complete", t.complete, "no candidate was left out for want of time"},
-       {"candidates", t.candidates}});
+  return object({{"source", t.source, "defaults: nothing was measured, or too little"},
+                 {"file", or_null(t.file)},
+                 {"measured_s", t.seconds},
+                 {"sweeps", t.sweeps, "of the run, that were measured"},
+                 {"planes", t.planes, "of a rank, that were swept: fewer than it has if a sweep takes long"},
+                 {"complete", t.complete, "no candidate was omitted for lack of time"},
+                 {"candidates", t.candidates}});
 }
 
 static Described described(const MethodRecord& m) {
@@ -630,12 +629,12 @@ static Described provenance(const RunRecord& r) {
 
 static Described phases(const PhaseTable<Spread>& p) {
   return object({{"setup", p[Phase::setup], "reading, planning, allocating, initialising, probing"},
-                 {"sweeps", p[Phase::sweeps], "until the device is done with them"},
+                 {"sweeps", p[Phase::sweeps], "until the device has completed them"},
                  {"halo", p[Phase::halo], "exchange that no sweep hid"},
                  {"reduction", p[Phase::reduction], "norms and their all-reduce"},
                  {"diagnostics", p[Phase::diagnostics], "extremes, heat, histogram"},
                  {"output", p[Phase::output], "files, as far as the sweeps waited for them"},
-                 {"other", p[Phase::other], "polling, history, progress, and what is done after the loop"},
+                 {"other", p[Phase::other], "polling, history, progress, and work after the loop"},
                  {"total", p[Phase::total], "of the run: all of these together"},
                  {"stepping", p[Phase::stepping], "sweeps, halo and reduction together"}});
 }
@@ -656,7 +655,7 @@ static Described profile(const PhaseTimes& p, std::size_t rank) {
                  {"diagnostics_s", p[Phase::diagnostics]},
                  {"output_s", any_sign(p[Phase::output])},
                  {"other_s", any_sign(p[Phase::other]), "of the loop"},
-                 {"loop_s", p[Phase::loop], "from the first sweep until all files are there"},
+                 {"loop_s", p[Phase::loop], "from the first sweep until all files are complete"},
                  {"total_s", p[Phase::total], "of the run"}});
 }
 
@@ -673,8 +672,8 @@ static Described performance(const RunRecord& r) {
   return object(
       {{"sweeps", p.sweeps, "of this run; of all grids of a series, as are points and phases_s"},
        {"cycles", p.cycles, "completed; sweeps where the method has none"},
-       {"steps", p.steps, "parts of steps that a tolerance asked for; 0 where steps have one length"},
-       {"rejected_steps", p.rejected_steps, "of them, taken again as shorter ones"},
+       {"steps", p.steps, "parts into which a tolerance divides steps; 0 if all steps have one length"},
+       {"rejected_steps", p.rejected_steps, "of them, repeated as shorter ones"},
        {"points", p.points, "cell updates"},
        {"bytes_per_point", p.bytes_per_point, "least traffic"},
        {"copy_bandwidth_bytes_per_s", p.copy_bandwidth, "of these devices together, in this run"},
@@ -714,7 +713,7 @@ static Described whole(const RunRecord& r) {
   return object(
       {{"schema", Described{"isotherm-run", {{"const", "isotherm-run"}}}},
        {"schema_version", Described{run_schema_version, {{"const", run_schema_version}}},
-        "rises when a key goes, is renamed, or changes its type, unit or meaning; new keys do not raise it"},
+        "rises when a key is removed or renamed, or changes type, unit or meaning; new keys do not raise it"},
        {"result",
         one_of({"VERIFIED", "CONVERGED", "DONE", "NOT CONVERGED", "STOPPED", "FAILED"}, result_word(r))},
        {"exit_code", one_of({0, 10, 65, 66, 69, 70, 71, 73, 74, 75, 76}, static_cast<int>(r.exit_code)),
@@ -744,7 +743,7 @@ static Described whole(const RunRecord& r) {
        {"halo", r.halo},
        {"snapshots", r.writing, "files of the field without checkpoints; times of the slowest rank"},
        {"residual", r.residual},
-       {"histogram", r.histogram, "what the columns hist_ of history.csv mean"},
+       {"histogram", r.histogram, "the bins of the columns hist_ of history.csv"},
        {"verification", r.verification},
        {"memory", memory(r)},
        {"time_s", any_sign(or_null(r.time)), "of the problem, reached"},
@@ -766,7 +765,7 @@ std::string run_schema() {
       {"$schema", "http://json-schema.org/draft-07/schema#"},
       {"title", fmt::format("isotherm run.json, schema version {}", run_schema_version)},
       {"description",
-       "What isotherm run leaves in run.json. Names end in their unit; null: not measured, or listed "
+       "The record of isotherm run in run.json. Names end in their unit; null: not measured, or listed "
        "in not_finite."}};
   schema.update(whole({}).schema);
   return schema.dump(2) + "\n";

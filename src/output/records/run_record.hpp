@@ -48,7 +48,7 @@ std::vector<std::string> halo_lines(const HaloRecord& record);
 struct WritingRecord {
   std::int64_t files = 0, bytes = 0, cell_bytes = 0;
   int compression = 0;  // level of deflate; 0: none
-  // Of the slowest rank: writing and verifying; waits of the sweeps; after the last sweep, hidden by nothing.
+  // Of the slowest rank: writing and verifying; waits of the sweeps; the part after the last sweep.
   double seconds = 0, exposed = 0, at_end = 0;
   std::string why_in_step;  // empty: written during the sweeps
   std::string viewer_file;  // rank 0's, for ParaView: the `.xmf`, or else the `.hdf.series`; empty: none
@@ -83,11 +83,11 @@ struct StepRecord {
 };
 
 struct Tuning {
-  // deck: nothing was left open; defaults: nothing was measured, or too little yet.
+  // deck: the deck sets all choices; defaults: nothing was measured, or too little yet.
   enum class Source { deck, defaults, measurement, file };
   Source source = Source::deck;
   std::string file;    // path of the tuning file, if one was read or written
-  double seconds = 0;  // that measurements took
+  double seconds = 0;  // of the measurements
   std::int64_t sweeps = 0;
   Index planes = 0;
   bool complete = true;
@@ -100,7 +100,7 @@ struct Tuning {
 
 ISOTHERM_WORDS(Tuning::Source, "deck", "defaults", "measurement", "file");
 
-struct MethodRecord : StepRecord {  // what was asked and what was chosen
+struct MethodRecord : StepRecord {  // the requested method and the choices
   Tuning tuning;
   std::string transport, why_single, instruction_set;
   std::string threads_note;  // ThreadPlan::note of rank 0
@@ -118,10 +118,10 @@ struct Performance {
   double bytes_per_point = 0;                    // least_bytes_per_cell over the sweeps of one launch
   std::optional<double> copy_bandwidth = {};     // bytes read plus written per second, of all devices
   std::optional<double> predicted_seconds = {};  // of all sweeps, estimated before the first
-  std::int64_t untimed_sweeps = 0;               // of the autotuner:
-  double untimed_points = 0;                     // the phases do not time these
+  std::int64_t untimed_sweeps = 0;               // of the autotuner: no phase includes them
+  double untimed_points = 0;                     // of these sweeps
   std::int64_t steps = 0, rejected_steps = 0;
-  const char* predicted_as = "about";         // or "at most", ...: how predicted_seconds bound the real ones
+  const char* predicted_as = "about";         // or "at most", ...: how predicted_seconds bounds the real time
   std::optional<double> values_seconds = {};  // per sweep, for values that vary in time; none: no such values
 };
 
@@ -182,7 +182,7 @@ struct Continuation {
     std::string file;
     std::int64_t sweep = 0;
     double wall = 0;          // s, of earlier runs in this directory; 0: not known from their record
-    std::int64_t sweeps = 0;  // of those runs; as `sweep` where their record does not say
+    std::int64_t sweeps = 0;  // of those runs; equals `sweep` if their record has no count
   };
   std::optional<Restarted> restarted;
   std::string stopped_by;  // as in LoopOutcome
@@ -219,7 +219,7 @@ using TitledLines = std::vector<std::pair<std::string, std::string>>;
 
 // "352.1 K at (0.003, 0.001, 0.01) m, cell (12, 3, 40)".
 std::string extreme_text(const EndState::Extreme& extreme);
-std::string end_lines(const EndState& end);  // what a run prints before its result
+std::string end_lines(const EndState& end);  // printed before the result
 // Only the heat, read from a run.json; none if its field does not have this fingerprint, or it has no heat.
 TitledLines read_heat_lines(const std::filesystem::path& run_json, std::uint64_t fingerprint);
 
@@ -306,7 +306,7 @@ std::vector<PhaseTimes> gather_profiles(const PhaseTimes& mine, const Communicat
 // that swept longest and shortest: the fastest wait for the slowest. Columns that no rank has are omitted.
 std::string profile_table(const std::vector<PhaseTimes>& profiles, const std::vector<RankInfo>& ranks);
 
-// What a run prints about itself: the banner before it, the table and the figures of merit after it.
+// The report of a run: the banner before it, the table and the figures of merit after it.
 
 // A line of the banner, printed again once the autotuner has chosen.
 std::string kernel_line(const MethodRecord& method);
@@ -317,7 +317,7 @@ std::string final_table(const RunRecord& record);
 // cell_updates: 123.456 GLUP/s".
 std::string figures_of_merit(const RunRecord& record);
 
-// What a run ends with: figures of merit, its end state, its result.
+// The last lines of a run: figures of merit, its end state, its result.
 std::string closing_lines(const RunRecord& record);
 
 }  // namespace isotherm
