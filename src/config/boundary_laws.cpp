@@ -112,8 +112,8 @@ FaceLaw face_law(const Config& config, Face f) {
     switch (law.kind) {
       case BoundaryKind::temperature:
         sum.held = sum.held.value_or(0.0) + law.share;
-        // On coarse grids two laws may hold a cell: the later wins. Nested choices would deepen by each
-        // patch.
+        // On coarse grids two laws may hold a cell: the later one applies. Nested choices would need a deeper
+        // stack for each patch.
         sum.temperature = sum.temperature * (1.0 - law.share) + within(at_least(law.value, lowest));
         break;
       case BoundaryKind::flux:

@@ -1,4 +1,4 @@
-// The whole deck as plain structs: what the user asked, with defaults. SI units, kelvin.
+// The whole deck as plain structs: the user's request, with defaults. SI units, kelvin.
 #pragma once
 
 #include <algorithm>
@@ -228,7 +228,7 @@ struct HistogramConfig {
   std::optional<Interval> range;  // K; none: from the temperatures known before the first sweep
 };
 
-// When an output is written. The last state always is; without either interval it is the only one.
+// The times of an output. The last state is always written; without an interval it is the only one.
 struct OutputTimes {
   std::optional<std::int64_t> every_steps;
   std::optional<double> every_time;  // s, transient only
@@ -370,9 +370,9 @@ double cell_volume(const Config& config);               // m^3
 double diffusivity(const Config& config);               // m^2/s; steady problems without a material: 1
 double conductivity(const Config& config);              // W/(m K); 1 where nothing needs it
 double volumetric_heat_capacity(const Config& config);  // rho c, J/(m^3 K)
-bool knows_heat_capacity(const Config& config);         // does the deck say rho c?
-bool knows_conductivity(const Config& config);          // does it say k?
-double lowest_temperature(const Config& config);        // K; of exact solutions, perhaps differences, none
+bool knows_heat_capacity(const Config& config);         // does the deck give rho c?
+bool knows_conductivity(const Config& config);          // does it give k?
+double lowest_temperature(const Config& config);        // K; -infinity for exact solutions (differences)
 bool mean_is_free(const Config& config);  // steady, and nothing fixes the mean: T + constant is a solution
 int ghost_layers(const Config& config);   // layers of ghosts that fields have
 // s: 1 / (2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2)); for several materials the least of all cells, by step_limits.
@@ -419,12 +419,12 @@ struct TimePlan {
   std::int64_t steps;
 };
 TimePlan time_plan(const Config& config);  // transient only
-// s, when steps of a transient problem start: so many, at equal distances from the first on.
+// The start times, s, of `count` steps of a transient problem, evenly spread from the first on.
 std::vector<double> step_starts(const Config& config, std::int64_t count);
 // The times at which step tables of boundaries and sources jump, s, ascending.
 std::vector<double> jump_times(const Config& config);
-// Of values of time that steps of a transient problem follow only roughly, and of output times that multiply
-// the steps.
+// Warnings about values of time that the steps of a transient problem resolve only roughly, and about output
+// times that require many more steps.
 std::vector<std::string> time_warnings(const Config& config);
 // s. The Euler step in which residuals and heat flows are measured: for euler the step itself; for methods
 // whose steps are longer than one sweep can take, a stable step.

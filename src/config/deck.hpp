@@ -31,10 +31,10 @@ struct RegistryNames {
   std::vector<Transport> transports;
 };
 
-// Reads, applies `overrides` ("a.b.c=value"; `arguments`: their numbers in messages) and checks what needs no
-// device and no rank count. Throws Error(deck) with all problems, a line each; Error(command_line) for an
-// override without '=', given twice or after a part of it; Error(unavailable) for a kernel that this build
-// lacks.
+// Reads, applies `overrides` ("a.b.c=value"; `arguments`: their numbers in messages) and runs the checks that
+// need no device and no rank count. Throws Error(deck) with all problems, a line each; Error(command_line)
+// for an override without '=', given twice or after a part of it; Error(unavailable) for a kernel that this
+// build lacks.
 Config parse_deck(const std::string& text, const std::string& path, const std::vector<std::string>& overrides,
                   const RegistryNames& registry, const std::vector<int>& arguments = {});
 

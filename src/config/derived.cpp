@@ -168,8 +168,8 @@ double whole_steps(double time, double dt) {
   return std::abs(wanted - nearest) <= 1e-9 * nearest ? nearest : std::ceil(wanted);
 }
 
-// Accuracy limits long steps before stability does: a run has at least `least_steps` of them. Without an
-// end_time above 0, of which steps of implicit are a part, they are stable ones.
+// Accuracy limits long steps more than stability does: a run has at least `least_steps` of them. Steps of
+// implicit are a part of end_time; without an end_time above 0 they have the stable length.
 double longest_step(const Config& config) {
   constexpr double least_steps = 32;
   const double end = config.problem.end_time.value_or(0);
@@ -307,7 +307,7 @@ std::vector<std::string> time_warnings(const Config& config) {
                     shortest < least_dt ? "" : fmt::format("a problem.dt of at most {:.4g}, or ", shortest));
   });
   warn_of_short_steps(config, problems);
-  // Convection holds the temperature too if the depth that heat reaches within a step resists it more.
+  // Convection holds the temperature too if it resists less than the depth that heat reaches in a step.
   const double strong = is_rkl(config) ? least_effusivity(config) / std::sqrt(dt) : 0;
   const auto moves = [&](const LawConfig& law) {
     return law.has_temperature() && law.value.uses('t') &&

@@ -82,7 +82,7 @@ using kept = parse_tree::selector<
     parse_tree::fold_one::on<power, product, sum, comparison, conjunction, disjunction, expression>>;
 
 template <class Rule>
-inline constexpr const char* problem = nullptr;  // none: explained() quotes what it finds there
+inline constexpr const char* problem = nullptr;  // none: explained() quotes the text there
 template <>
 inline constexpr const char* problem<closing> = "missing parenthesis";
 template <>
@@ -150,7 +150,7 @@ FormulaProgram joined(FormulaOp op, const std::vector<FormulaProgram>& operands)
   }
   made.steps.push_back({op});
   if (made.depth > deepest_formula)
-    throw FormulaError{fmt::format("more than {} values wait for each other", deepest_formula), 0};
+    throw FormulaError{fmt::format("more than {} values on the stack at once", deepest_formula), 0};
   return made;
 }
 
@@ -252,7 +252,7 @@ FormulaError explained(const pegtl::parse_error& error, const std::string& text)
   if (sign == '=' && !follows("=<>!") && text[at + 1] != '=') return {"'=' would assign ('==' compares)", at};
   if (sign == '*' && at > 0 && text[at - 1] == '*') return {"'**' is no operator (powers are '^')", at - 1};
   const std::string_view problem = error.message();
-  if (problem.starts_with("maximum")) return {"more than 400 parts within each other", stop};
+  if (problem.starts_with("maximum")) return {"more than 400 nested parts", stop};
   if (!problem.starts_with("parse error")) return {std::string(problem), stop};
   if (stop == text.size()) return {"unexpected end of expression", stop};
   const bool multiplies = stop == last + 1 && follows("0123456789)") &&

@@ -1,4 +1,4 @@
-// A number or a formula of x, y, z (metres) and t (seconds), as it stands in the deck.
+// A number or a formula of x, y, z (metres) and t (seconds), as written in the deck.
 //
 // Operators, from the weakest: ?:, || (or), && (and), comparisons, + -, * /, signs and !, ^. Values have no
 // unit. A true condition is 1, a false one 0; any value except 0 counts as true.
@@ -37,7 +37,7 @@ class Expression {
   bool uses_place() const { return uses('x') || uses('y') || uses('z'); }
   bool is_table() const;
   std::vector<double> jumps() const;  // s, at which a table in steps jumps
-  // s, between knots of different values of a linear table, from 0 to `end`; others: infinite.
+  // The least time, s, between knots of different values of a linear table, from 0 to `end`; else infinite.
   double shortest_change(double end) const;
   const std::string& text() const { return text_; }  // as written; a number in shortest form, a table as YAML
 

@@ -50,9 +50,9 @@ Keys with_times(Keys keys, OutputTimes& when, const std::vector<std::string_view
 
 Keys describe_point(ProbePoint& point) {
   return {
-      {"at", &point.at, "Where it is.",
+      {"at", &point.at, "Position of the point.",
        {.range = positions, .is_required = true, .example = "[0.05, 0.05, 0.05]"}},
-      {"name", &point.name, "Of its column in probes.csv.",
+      {"name", &point.name, "Name of its column in probes.csv.",
        {.example = "tip", .absent = "p and its number in the list, from 0"}},
   };
 }
@@ -65,7 +65,7 @@ Keys describe_slice(SliceConfig& slice) {
        {.range = positions, .partner = "cell", .example = "0.05"}},
       {"cell", &slice.cell, "Instead of position: the cells' index along the axis, from 0.",
        {.range = {0, 1e12}, .partner = "position", .example = "12"}},
-      {"name", &slice.name, "Of its files, NAME_slice_THIS_00000100.hdf.",
+      {"name", &slice.name, "Name in its files, NAME_slice_THIS_00000100.hdf.",
        {.example = "midplane", .absent = "axis and cell, such as z12"}},
   }, slice.times, {});
 }
@@ -90,7 +90,7 @@ Keys describe(RegionConfig& region) {
 Keys describe(CoarseConfig& coarse) {
   return with_times({
       {"factor", &coarse.factor,
-       "Cells along x, y and z whose mean makes one; one number for all. Must divide grid.cells.",
+       "Cells along x, y and z per coarse cell, which has their mean; one number for all. Must divide grid.cells.",
        {.range = {1, 64}, .example = "[4, 4, 4]", .absent = "no coarse field", .one_for_all = true}},
   }, coarse.times, {"factor"});
 }
@@ -98,8 +98,8 @@ Keys describe(CoarseConfig& coarse) {
 Keys describe(ProbesConfig& probes) {
   return with_times({
       {"points", list_of("points, each [x, y, z] or with a name", probes.points, describe_point, "at"),
-       "Points whose temperature is interpolated between cell centres, near a surface by its boundary condition; "
-       "on an interface, of its lower side.", {.example = "[[0.05, 0.05, 0.05]]", .absent = "none"}},
+       "Points whose temperature is interpolated between cell centres; near a surface with its boundary condition, "
+       "on an interface from its lower side.", {.example = "[[0.05, 0.05, 0.05]]", .absent = "none"}},
   }, probes.times, {"points"});
 }
 
@@ -147,7 +147,7 @@ Keys describe_material(NamedMaterial& material) {
       {"heat_capacity", &material.heat_capacity, "Specific heat capacity c; together with density.",
        {.range = {1e-12, 1e12, "J/(kg K)"}, .needs = {"density"}, .excludes = {"ambient"}, .example = "1100"}},
       {"ambient", &material.ambient,
-       "Makes the entry a void, which is no part of the body: its temperature, in place of conductivity.",
+       "Temperature of a void, in place of conductivity: makes the entry a void, which is no part of the body.",
        {.range = kelvins, .partner = "conductivity", .needs = {"coefficient"}, .example = "293.15"}},
       {"coefficient", &material.coefficient,
        "Of a void, together with ambient: heat transfer coefficient of the faces between it and the body.",
@@ -157,8 +157,8 @@ Keys describe_material(NamedMaterial& material) {
 
 Keys describe_layer(LayerConfig& layer) {
   return {
-      {"material", &layer.material, "Its entry of materials, or void.", {.is_required = true, .example = "board"}},
-      {"thickness", &layer.thickness, "How thick it is.",
+      {"material", &layer.material, "A name in materials, or void.", {.is_required = true, .example = "board"}},
+      {"thickness", &layer.thickness, "Thickness of the layer.",
        {.range = extents, .is_required = true, .example = "1.6e-3"}},
   };
 }
@@ -173,14 +173,14 @@ Keys describe_contact(ContactConfig& contact) {
 }
 
 Keys describe_mapped_id(MappedId& id) {
-  return {{"material", &id.material, "Its entry of materials, or void.",
+  return {{"material", &id.material, "A name in materials, or void.",
            {.is_required = true, .example = "board"}}};
 }
 
 // Of a region whose shape is a dataset.
 Key contents_of(RegionValue& place) {
   return {"contents", &place.contents,
-          "What the file held when this deck was resolved; another file is an error. Decks of users leave it out.",
+          "Hash of the contents when this deck was resolved; other contents are an error. Decks of users leave it out.",
           {.when = {"shape", {"dataset"}}, .example = "xxh3-00c0ffee00c0ffee", .absent = "any file will do"}};
 }
 
@@ -191,10 +191,10 @@ Keys describe_material_region(MaterialRegion& region) {
   RegionValue& place = region.place;
   const std::vector<std::string_view> round{"sphere", "cylinder"};
   return {
-      {"shape", choice(region.shape), "Layers across the whole box, a shape, whose cells are those with "
-       "their centres in it, or a dataset with a whole number for each cell."},
-      {"material", &region.material, "Its entry of materials, or void: no part of the body, and insulated; of a "
-       "dataset that of numbers that map does not have.",
+      {"shape", choice(region.shape), "Layers across the whole box; a shape, which has the cells with "
+       "their centres in it; or a dataset with a whole number for each cell."},
+      {"material", &region.material, "A name in materials, or void: no part of the body, and insulated; of a "
+       "dataset the material of numbers that map does not have.",
        {.when = {"shape", {"box", "sphere", "cylinder", "dataset"}}, .example = "board",
         .absent = "none: a dataset leaves such cells as they were, other shapes require it"}},
       {"layers", list_of("layers, {material: board, thickness: 1.6e-3}", region.layers, describe_layer),
@@ -204,7 +204,7 @@ Keys describe_material_region(MaterialRegion& region) {
        {.range = positions, .is_required = true, .when = {"shape", {"box"}}, .example = "[0, 0, 0]"}},
       {"to", &place.to, "The opposite corner.",
        {.range = positions, .is_required = true, .when = {"shape", {"box"}}, .example = "[0.1, 0.1, 0.05]"}},
-      {"centre", &place.centre, "Its middle.",
+      {"centre", &place.centre, "Its centre.",
        {.range = positions, .is_required = true, .when = {"shape", round}, .example = "[0.5, 0.5, 0.5]"}},
       {"radius", &place.radius, "Its radius.",
        {.range = extents, .is_required = true, .when = {"shape", round}, .example = "0.1"}},
@@ -215,9 +215,9 @@ Keys describe_material_region(MaterialRegion& region) {
       {"file", &place.file, "An HDF5 file.",
        {.is_required = true, .when = {"shape", {"dataset"}}, .example = "scan.hdf"}},
       contents_of(place),
-      {"dataset", &place.dataset, "Its dataset of whole numbers, of shape (nz, ny, nx).",
+      {"dataset", &place.dataset, "Path in the file of a dataset of whole numbers, of shape (nz, ny, nx).",
        {.is_required = true, .when = {"shape", {"dataset"}}, .example = "/ids"}},
-      {"map", map, "Materials, or void, by these numbers.",
+      {"map", map, "The material, or void, of each of these numbers.",
        {.is_required = true, .when = {"shape", {"dataset"}}, .example = "{1: silicon, 2: board}"}},
   };
 }
@@ -244,17 +244,17 @@ Keys describe_boundary(BoundaryConfig& boundary, std::string_view variables) {
   const std::string_view corner = variables[0] == 'y' ? "[y, z]" : variables[1] == 'y' ? "[x, y]" : "[x, z]";
   const std::span<const std::string_view> kinds = words_of<BoundaryKind>;
   Keys keys = describe_law(boundary, kinds,
-      "The boundary condition; insulated and periodic (on both faces of a pair) may stand alone.", variables);
+      "The boundary condition; insulated and periodic (on both faces of a pair) need no map.", variables);
   const auto is_given = [&boundary] { return boundary.where.is_given(); };
   keys.push_back({"where", Section{{
       {"from", &boundary.where.from, "The corner with the least coordinates along the face's two axes, of x, y, z.",
        {.range = positions, .is_required = true, .example = "[0, 0]", .pair = corner}},
       {"to", &boundary.where.to, "The opposite corner.",
        {.range = positions, .is_required = true, .example = "[0.02, 0.02]", .pair = corner}}}, {}, true, is_given},
-      "A rectangle on the face, on which alone this holds.", {.example = "{from: [0, 0], to: [0.02, 0.02]}"}});
+      "A rectangle on the face; the condition holds only there.", {.example = "{from: [0, 0], to: [0.02, 0.02]}"}});
   keys.push_back({"else", Section{
       describe_law(boundary.rest, kinds.first(kinds.size() - 1), "The boundary condition there.", variables), "kind",
-      true, is_given}, "What holds around the rectangle (default: insulated).", {.needs = {"where"}}});
+      true, is_given}, "The condition around the rectangle (default: insulated).", {.needs = {"where"}}});
   return keys;
 }
 
@@ -303,12 +303,12 @@ Keys describe_region(RegionValue& region_value, bool is_source) {
             "The corner with the least x, y and z: numbers, tables or formulas of t.", {"box"}, "[0.2, 0.2, 0.2]"),
       place("to", &region_value.to, &region_value.to_at, "The opposite corner.", "The opposite corner, likewise.",
             {"box"}, "[0.4, 0.4, 0.4]"),
-      place("centre", &region_value.centre, &region_value.centre_at, "Its middle.",
-            "Its middle: numbers, tables or formulas of t; of a double ellipsoid on the surface that the heat enters.",
+      place("centre", &region_value.centre, &region_value.centre_at, "Its centre.",
+            "Its centre: numbers, tables or formulas of t; of a double ellipsoid on the surface that the heat enters.",
             with_centre, "[0.5, 0.5, 0.5]"),
       {"radius", &region_value.radius, "Its radius.",
        {.range = extents, .is_required = true, .when = {"shape", round}, .example = "0.1"}},
-      {"axis", choice(region_value.axis, axes), "The direction it points in.",
+      {"axis", choice(region_value.axis, axes), "The direction of a cylinder.",
        {.when = {"shape", {"cylinder"}}}},
       {"length", &region_value.length, "Its length along the axis, half to each side of the centre.",
        {.range = extents, .is_required = true, .when = {"shape", {"cylinder"}}, .example = "0.5"}},
@@ -318,11 +318,11 @@ Keys describe_region(RegionValue& region_value, bool is_source) {
        {.range = values, .is_required = true, .when = {"shape", {"formula"}},
        .example = is_source ? "\"1e6*exp(-t)\"" : "\"300 + 50*sin(pi*x)\"", .variables = is_source ? "xyzt" : "xyz"}},
       {"file", &region_value.file,
-       "An HDF5 file, or the directory of a run, whose last snapshot it is; a relative path starts at the "
+       "An HDF5 file, or the directory of a run, for its last snapshot; a relative path starts at the "
        "deck's folder.",
        {.is_required = true, .when = {"shape", {"dataset"}}, .example = "start.h5"}},
       contents_of(region_value),
-      {"dataset", &region_value.dataset, "The path in it of a dataset of shape (nz, ny, nx).",  // runs store temperatures
+      {"dataset", &region_value.dataset, "Path in the file of a dataset of shape (nz, ny, nx).",  // runs store temperatures
        {.is_required = is_source, .when = {"shape", {"dataset"}}, .example = is_source ? "/heat" : "/temperature"}},
   };
 }
@@ -337,10 +337,10 @@ Keys describe_source(RegionValue& region_value) {
   const auto length = [&](std::string_view name, double* target, std::string_view doc) {
     keys.push_back({name, target, doc, {.range = extents, .is_required = true, .when = only, .example = "0.01"}});
   };
-  length("front", &region_value.front, "How far it reaches ahead of its centre, where its density is exp(-3).");
-  length("rear", &region_value.rear, "How far it reaches behind.");
-  length("half_width", &region_value.half_width, "How far it reaches to either side.");
-  length("depth", &region_value.depth, "How far it reaches into the body.");
+  length("front", &region_value.front, "Distance ahead of its centre at which its density is exp(-3) of that at the centre.");
+  length("rear", &region_value.rear, "The same distance behind its centre.");
+  length("half_width", &region_value.half_width, "The same distance to either side.");
+  length("depth", &region_value.depth, "The same distance into the body.");
   keys.push_back({"front_share", &region_value.front_share, "Share of its heat that is ahead of its centre.",
       {.range = {0, 1}, .when = only, .example = "0.4", .absent = "front/(front + rear), whose density has no jump"}});
   keys.push_back({"travel", choice(region_value.travel), "The direction of its front.", {.when = only}});
@@ -353,14 +353,14 @@ Keys describe(ProblemConfig& problem) {
       implicit{"method", {"implicit"}};
   return {
       {"kind", choice(problem.kind), "Follow the temperature in time, or find its steady state."},
-      {"end_time", &problem.end_time, "When to end; the last step ends there.",
+      {"end_time", &problem.end_time, "Time at which the run ends; the last step ends there.",
        {.range = {0, 1e18, "s"}, .partner = "steps", .when = transient, .example = "1"}},
       {"steps", &problem.steps, "How many steps to take; 0 writes the initial state.",
        {.range = {0, 1e15}, .partner = "end_time", .when = transient, .example = "1000"}},
       {"dt", &problem.dt,
        "Time step: euler at most the stable limit, rkl at most that of 64 stages (fp32: 16), implicit any; "
        "whole steps end at end_time.", {.range = times, .when = transient, .example = "1e-3", .absent =
-       "dt_fraction of the limit (rkl: of half of the stages), of long steps 32 or more", .absent_word = "auto"}},
+       "dt_fraction of the limit (rkl: with half of the stages); at least 32 long steps", .absent_word = "auto"}},
       {"dt_fraction", &problem.dt_fraction,
        "Fraction of the stable limit that dt: auto takes; less where the maximum principle needs it.",
        {.range = {0, 1, "", true}, .when = transient}},
@@ -371,38 +371,38 @@ Keys describe(ProblemConfig& problem) {
        "weight. Transient: euler, one sweep per step; rkl, steps hundreds of times as long in some eighty sweeps; "
        "or implicit, steps of any length by multigrid.",
        {.absent = "multigrid, or euler of transient problems"}},
-      {"accelerate", choice(problem.accelerate), "Of several materials by multigrid or implicit: conjugate gradients "
-       "where V cycles alone leave more than a tenth of the error, five V cycles a cycle; or none.", {.absent = "cg of several materials by these methods"}},
+      {"accelerate", choice(problem.accelerate), "Of several materials by multigrid or implicit: conjugate gradients, "
+       "of five V cycles per cycle, where V cycles alone leave more than a tenth of the error; or none.", {.absent = "cg for several materials by these methods"}},
       {"scheme", choice(problem.scheme),
        "Of implicit: backward_euler, of first order, which does not overshoot; or sdirk2, of second order.",
        {.when = implicit}},
       {"cycle", &problem.cycle,
-       "Sweeps per cycle, 2, 4, 8 or a multiple of 16; residuals and outputs come at the ends of cycles, and intervals "
+       "Sweeps per cycle, 2, 4, 8 or a multiple of 16; residuals and outputs are due at the ends of cycles, and intervals "
        "count cycles.", {.range = {2, 4096}, .when = chebyshev, .example = "256",
        .absent = "chosen from grid and boundaries", .absent_word = "auto"}},
-      {"max_cycles", &problem.max_cycles, "Cycles after which a run gives up.", {.range = counts, .when = steady,
-       .example = "100", .absent = "what max_sweeps allows; 100 of multigrid"}},
+      {"max_cycles", &problem.max_cycles, "Cycles after which a run ends, converged or not.", {.range = counts, .when = steady,
+       .example = "100", .absent = "as max_sweeps allows; 100 for multigrid"}},
       {"weight", &problem.weight, "Weight of the Jacobi sweep; with 1 a checkerboard error never decays.",
        {.range = {0, 1, "", true}, .when = steady}},
       {"tolerance", &problem.tolerance,
        "Steady: residual that ends the run, K if absolute, else a fraction of the first; 0: never. Of rkl and "
        "sdirk2: error of a part of a step, K, for which steps are halved as often as needed.",
        {.range = {0, 1e12, "K or a fraction"}, .example = "1e-6",
-       .absent = "1e-6 of steady problems; steps of one length of transient ones"}},
+       .absent = "1e-6 for steady problems; for transient ones, steps of one length"}},
       {"error", &problem.error,
        "Estimated error of the field, in problem.norm, that ends the run, instead of tolerance.", {.range = {0, 1e12, "K", true},
        .excludes = {"tolerance", "criterion"}, .when = steady, .example = "0.01", .absent = "tolerance ends the run"}},
-      {"norm", choice(problem.norm), "Of the residual: largest, root mean square, mean absolute.", {.when = steady}},
+      {"norm", choice(problem.norm), "Norm of the residual: largest, root mean square, mean absolute.", {.when = steady}},
       {"criterion", choice(problem.criterion),
        "What tolerance bounds: the residual, absolute or relative to the first one, or the estimated error, "
        "in K.", {.when = steady}},
-      {"max_sweeps", &problem.max_sweeps, "Sweeps after which a run gives up.", {.range = counts, .when = steady}},
+      {"max_sweeps", &problem.max_sweeps, "Sweeps after which a run ends, converged or not.", {.range = counts, .when = steady}},
       {"mean_temperature", &problem.mean_temperature,
        "The mean over the box, where no boundary fixes the temperature.",
        {.range = kelvins, .when = steady, .example = "300", .absent = "the boundaries fix it"}},
       {"check_interval", &problem.check_interval,
        "Sweeps, or cycles or long steps where a method has them, between two residuals (and checks for NaN).",
-       {.range = {1, 1e9}, .absent = "1 of cycles and long steps, 100 of others"}},
+       {.range = {1, 1e9}, .absent = "1 for cycles and long steps, 100 for sweeps"}},
       {"check", choice(problem.check),
        "Wait for each residual, or continue and read it when the next is due; the run then ends one interval later.",
        {.former_words = {{"lagged", "asynchronous"}}}},
@@ -425,23 +425,23 @@ Keys describe(SolverConfig& solver) {
        "Layers of ghosts that a halo exchange fills, and sweeps from one exchange to the next: fewer "
        "messages, for cells near the faces that both neighbours compute.", {.range = {1, 64}, .example = "4",
        .absent = "the fastest that the autotuner finds", .absent_word = "auto", .former_name = "depth"}},
-      {"time_block", &solver.time_block, "Sweeps that one launch of a temporal kernel takes, at most.",
+      {"time_block", &solver.time_block, "The most sweeps per launch of a temporal kernel.",
        {.range = {1, 64}, .example = "4", .absent = "the fastest that the autotuner finds",
        .absent_word = "auto"}},
       {"cuda_graph", choice(solver.cuda_graph, auto_true_false),
-       "Queue the sweeps between two checks as a whole, as CUDA graphs; auto where the autotuner finds that "
+       "Queue the sweeps between two checks as a whole, as CUDA graphs; auto: if the autotuner finds that "
        "faster.", {.former_name = "graph"}},
       {"tuning_budget", &solver.tuning_budget,
-       "Time that the autotuner may take to measure what is left at auto, with the first steps of the run, "
-       "and at most 5 % of what the run is likely to take. 0: defaults are taken, and nothing is measured.",
+       "Time that the autotuner may spend on measuring keys at auto, with the first steps of the run; at most "
+       "5 % of the expected time of the run. 0: uses defaults, and measures nothing.",
        {.range = {0, 3600, "s"}}},
       {"tuning_file", &solver.tuning_file,
-       "Keeps what the autotuner finds, by device, precision and shape: the next run need not measure.",
+       "File for the results of the autotuner, by device, precision and shape: the next run need not measure.",
        {.example = "tuning.json", .absent = "every run measures"}},
       {"walltime", &solver.walltime,
        "Wall time that the run may take: it stops, with a checkpoint, while there is time to write it. "
-       "Slurm's end of the job (SLURM_JOB_END_TIME) is obeyed too.",
-       {.range = {1e-3, 1e9, "s"}, .example = "3500", .absent = "as long as it takes"}},
+       "The end of a Slurm job (SLURM_JOB_END_TIME) is a limit too.",
+       {.range = {1e-3, 1e9, "s"}, .example = "3500", .absent = "no limit"}},
   };
 }
 
@@ -459,8 +459,8 @@ Keys describe(ParallelConfig& parallel) {
        "neighbours' ghosts (GPUs of one host); auto tries all on several GPUs.",
        {.former_words = {{"in_sweep", "in_kernel"}}}},
       {"transport", &parallel.transport,
-       "How halos get to the neighbours (isotherm list); auto tries all and takes the fastest for each."},
-      {"probe_timeout", &parallel.probe_timeout, "How long a transport that is tried may take to answer.",
+       "How halos are sent to the neighbours (isotherm list); auto tries all and uses the fastest for each."},
+      {"probe_timeout", &parallel.probe_timeout, "Time that a transport may take to answer when it is tried.",
        {.range = {0.01, 3600, "s"}}},
   };
 }
@@ -471,7 +471,7 @@ Keys describe(HistogramConfig& histogram) {
        "Bins of equal width; cells below, above and NaN are counted too. 0: no histogram.",
        {.range = {0, 4096}}},
       {"range", &histogram.range,
-       "Where the bins begin and end, for the whole run; auto: the least and the largest of the initial "
+       "Ends of the range of the bins, for the whole run; auto: the least and the largest of the initial "
        "state, and of boundaries and surroundings whose temperature is a number.", {.range = kelvins,
        .example = "[290, 400]", .absent = "known before the first sweep", .absent_word = "auto"}},
   };
@@ -481,8 +481,8 @@ Keys describe(CheckpointConfig& checkpoint) {
   const When written{"write", {"true"}};
   return {
       {"write", choice(checkpoint.write, off_on),
-       "Write checkpoints: by interval where one is given, and when a signal or the wall time stops the run; "
-       "may stand alone."},
+       "Write checkpoints: by interval where one is given, and when a signal or the wall time stops the run. "
+       "checkpoint: false is short for write: false."},
       {"every_steps", &checkpoint.every_steps, "Steps, sweeps or cycles from one checkpoint to the next.",
        {.range = counts, .when = written, .example = "10000", .absent = "none by steps"}},
       {"every_time", &checkpoint.every_time,
@@ -491,7 +491,7 @@ Keys describe(CheckpointConfig& checkpoint) {
       {"every_wall", &checkpoint.every_wall, "Wall time from one checkpoint to the next.",
        {.range = {0.1, 1e9, "s of wall time"}, .when = written, .example = "1800",
        .absent = "none by the clock"}},
-      {"keep", &checkpoint.keep, "How many stay, the newest; older ones are deleted.",
+      {"keep", &checkpoint.keep, "How many are kept, the newest; older ones are deleted.",
        {.range = {2, 1e6}, .when = written}},
       {"final", choice(checkpoint.final, auto_true_false),
        "Write one where the run ends, to resume from with more steps; auto: where an interval is given, and "
@@ -525,11 +525,11 @@ Keys describe(OutputConfig& output) {
       {"histogram", Section{describe(output.histogram)},
        "A histogram of all cells in each line of the diagnostics.", {.when = history}},
       {"precision", choice(output.precision),
-       "Of the cells in files of the field: its own, or rounded to fp32 (half the size). Checkpoints keep all bits."},
+       "Precision of cells in files: that of the field, or rounded to fp32 (half the size). Checkpoints keep all bits."},
       {"compression", &output.compression,
-       "Level of deflate (gzip), behind a shuffle of the bytes, of the cells in snapshots, slices, the "
-       "region and the coarse field: 1 is the fastest, 9 the smallest, 0 stores them as they are. While it "
-       "is written a file needs the room of one that is not compressed. Checkpoints are never compressed, "
+       "Level of deflate (gzip), after a shuffle of the bytes, of the cells in snapshots, slices, the "
+       "region and the coarse field: 1 is the fastest, 9 the smallest, 0 does not compress. While it "
+       "is written, a file needs the space of an uncompressed one. Checkpoints are never compressed, "
        "to save time.", {.range = {0, 9}, .example = "1"}},
       {"xdmf", choice(output.xdmf, off_on),
        "Write NAME.xmf as well as NAME.hdf.series: XDMF over the same files, for ParaView, PyVista and VisIt, as "
@@ -545,9 +545,9 @@ Keys describe(OutputConfig& output) {
       {"checkpoint", Section{describe(output.checkpoint), "write"},
        "States to resume from, with isotherm run DECK --restart latest."},
       {"on_error", choice(output.on_error),
-       "What a snapshot, slice, region or coarse field that cannot be written does: stop the run, or warn "
-       "and continue without the file, all of which are written in step then. A checkpoint that cannot be "
-       "written always stops it."},
+       "If a snapshot, slice, region or coarse field cannot be written: stop the run, or warn and continue "
+       "without the file; with warn, sweeps wait for all files. A checkpoint that cannot be written always "
+       "stops the run."},
   };
 }
 
@@ -563,7 +563,7 @@ Keys describe(VerifyConfig& verify) {
       {"formula", &verify.formula, "The solution as a formula of x, y, z and t.", {.range = kelvins,
        .is_required = true, .when = {"solution", {"formula"}}, .example = "\"300 + exp(-t)*cos(pi*x)\"",
        .variables = "xyzt"}},
-      {"tolerance", &verify.tolerance, "The largest error beyond which the run fails.",
+      {"tolerance", &verify.tolerance, "The largest allowed error; a run with a larger one fails.",
        {.range = {0, 1e12, "K"}, .when = any, .example = "1e-3", .absent = "report only"}},
       {"order", &verify.order,
        "Cells along x (or the first axis with more than one) of a series of runs, ascending, at least three: "
@@ -580,7 +580,7 @@ Keys describe(ScalingConfig& scaling) {
       {"kind", choice(scaling.kind),
        "strong: the same grid on all counts; weak: the cells of grid for every rank, so that the body grows.",
        {.is_required = true, .example = "strong"}},
-      {"ranks", &scaling.ranks, "Counts of MPI ranks. The smallest is what others are compared with.",
+      {"ranks", &scaling.ranks, "Counts of MPI ranks. The others are compared with the smallest.",
        {.range = {1, 1e6}, .partner = "gpus", .example = "[1, 2, 4, 8]"}},
       {"gpus", &scaling.gpus, "Instead of ranks: counts of GPUs, with a rank each and no rank on a CPU.",
        {.range = {1, 1e6}, .partner = "ranks", .example = "[1, 2, 4, 8]"}},
@@ -600,7 +600,7 @@ Keys describe(StudyConfig& study) {
        {.example = "{grid.cells: [32, 64], problem.steps: [100, 400]}", .absent = "none"}},
       {"list", Written{&study.list, Written::Form::maps},
        "Cases one by one: a name, and keys with one value each. Where matrix or zip is given too, each "
-       "with each.",
+       "is combined with each.",
        {.example = "[{name: thin, grid.lengths: [1, 1, 0.1]}, {name: thick}]", .absent = "none"}},
       {"exclude", Written{&study.exclude, Written::Form::maps},
        "Cases to leave out: those that have all values of an entry.",
@@ -610,7 +610,7 @@ Keys describe(StudyConfig& study) {
        "braces.", {.example = "\"{solver.kernel}_{grid.cells}\"", .absent = "all that varies"}},
       {"limit", &study.limit, "More cases than this are refused.",
        {.range = {1, 1e5}, .example = "500", .absent = "200"}},
-      {"ranks", &study.ranks, "MPI ranks of a case; may stand among the keys of matrix, zip and list too.",
+      {"ranks", &study.ranks, "MPI ranks of a case; may also be a key of matrix, zip and list.",
        {.range = {1, 1e6}, .example = "4", .absent = "1"}},
       {"launcher", &study.launcher,
        "Command that starts a case on several ranks (if given, with scaling on one too); {ranks} and, by "
@@ -628,7 +628,7 @@ Keys describe(StudyConfig& study) {
       {"report", &study.report,
        "Columns of the table that is printed at the end: those of study.csv, varied keys, or paths within "
        "run.json.", {.example = "[solver.kernel, step_s, method.kernel]",
-       .absent = "what varies, state, step_s, residual_K, max_K"}},
+       .absent = "varied keys, state, step_s, residual_K, max_K"}},
       {"sort", &study.sort, "The column by which that table is sorted, ascending.",
        {.example = "step_s", .absent = "the order of the cases"}},
   };
@@ -642,16 +642,16 @@ Keys describe(Config& config) {
   return {
       {"grid", Section{describe(config.grid)}, "The box and its cells."},
       {"material", Section{describe(config.material)},
-       "What the body is made of; only what the problem needs."},
+       "Material of the body; only the keys that the problem needs."},
       {"materials", materials,
-       "Materials by their names, for bodies of several.",
+       "Materials by name, for bodies of several materials.",
        {.absent = "one material"}},
       {"regions", list_of("shapes, each of a material", config.regions, describe_material_region),
        "The material of each part of the domain, assigned in order by the centres of cells.", {.absent = "material.default everywhere"}},
       {"contacts", list_of("pairs of materials with a resistance", config.contacts, describe_contact),
        "Resistances of the faces between two materials.", {.absent = "perfect contact"}},
       {"precision", choice(config.precision),
-       "Of the field, in bits; mixed: fp64, whose multigrid cycles compute in fp32."},
+       "Precision of the field; mixed: fp64, whose multigrid cycles compute in fp32."},
       {"boundaries", Section{describe_boundaries(config)},
        "The boundary conditions of the six faces. x faces may use y, z, t in formulas, y faces x, z, t, z "
        "faces x, y, t."},

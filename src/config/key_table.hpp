@@ -19,7 +19,7 @@
 
 namespace isotherm {
 
-// `study:` and `scaling:` of a deck: which keys take which values in its cases. A run has neither.
+// `study:` and `scaling:` of a deck: the values of keys in its cases. A run has neither.
 
 enum class ScalingKind { strong, weak };
 ISOTHERM_WORDS(ScalingKind, "strong", "weak");
@@ -219,9 +219,9 @@ std::string path_to(const std::string& section, std::string_view key);  // "prob
 // Whether `key` applies, by the current values of its neighbours in `keys`.
 bool applies(const Key& key, const Keys& keys);
 
-// For people: "1 to 1e+12", "greater than 0, at most 1", "" without a range.
+// For messages: "1 to 1e12", "above 0, at most 1", "" without a range.
 std::string range_text(const Range& range);
-// "a whole number from 1 to 1e+12", "one of transient, steady", ...
+// "a whole number from 1 to 1e12", "one of transient, steady", ...
 std::string wanted_text(const Key& key);
 std::string when_text(const When& when);  // "kind flux or convection"
 

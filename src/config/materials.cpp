@@ -84,7 +84,7 @@ class SizeClasses {
       Index first = 0;
       for (const SpacingZone& zone : config.grid.zones[a]) {
         auto at = static_cast<std::size_t>(std::ranges::find(sizes, zone.size) - sizes.begin());
-        // Of too many sizes one more than there may be classes, which the checks report.
+        // If there are too many, counts one size more than there may be classes: the checks report it.
         if (at == sizes.size() && at <= most_classes) sizes.push_back(zone.size);
         at = std::min(at, most_classes);
         found_.first_of_zone[a].push_back(first);

@@ -1,4 +1,4 @@
-// The materials of a deck: which of them sweeps must tell apart, and where the deck puts them.
+// The materials of a deck: the classes that sweeps must distinguish, and the places of each.
 #pragma once
 
 #include <algorithm>

@@ -165,7 +165,7 @@ void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems&
     Config config;
     StudyConfig study;
     const KeyAtPath found = find_key_at(key, describe(config, study));
-    erase_keys(*parent, [&](std::string_view name) {  // what the file has in place of the override
+    erase_keys(*parent, [&](std::string_view name) {  // keys of the file that exclude this key
       return std::ranges::count(found.rivals, name) > 0 && parent->find(name)->place.argument == 0;
     });
   } catch (const YamlError& error) {

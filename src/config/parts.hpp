@@ -1,4 +1,4 @@
-// Which cells of the grid are in files other than whole snapshots: slices, the region, the coarse field.
+// The cells of the grid in files other than whole snapshots: slices, the region, the coarse field.
 #pragma once
 
 #include <string>

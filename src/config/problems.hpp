@@ -1,4 +1,4 @@
-// All that is wrong with a deck, gathered while it is read and checked, and thrown as one Error.
+// The errors of a deck, gathered while it is read and checked, and thrown as one Error.
 #pragma once
 
 #include <fmt/format.h>

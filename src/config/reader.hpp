@@ -37,7 +37,7 @@ std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
                                       const std::vector<int>& numbers);
 
 // Stores the value at the path of its key, and adds missing maps and lists. The reader checks the key itself.
-// That of an override also removes keys of the file that exclude its key.
+// The value of an override also removes keys of the file that exclude its key.
 void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems& problems);
 
 // The tree of a deck with its overrides. Throws Error(deck) if `text` is no YAML; gathers other problems.

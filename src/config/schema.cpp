@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json json_word(std::string_view word) {
-  if (word == "true" || word == "false") return word == "true";  // what YAML makes of the plain words
+  if (word == "true" || word == "false") return word == "true";  // YAML reads these words as booleans
   return word;
 }
 Json json_words(std::span<const std::string_view> words) {
@@ -78,7 +78,7 @@ Json shape_of_sizes(const Key& key) {
   return any_of(list(any_of(size, zones), 3), size);
 }
 
-// What the target holds, as the default; null where it holds nothing.
+// The value of the target, as the default; null if it has none.
 Json held(const Numbers& numbers) {
   Json all = Json::array();
   for (const double value : numbers.get())
@@ -95,7 +95,7 @@ Json table_of_times() {
        {"time", described(text(), "The name of the file's column of times, s.")},
        {"column", described(text(), "The name of its column of values.")},
        {"contents",
-        described(text(), "What the table held when this deck was resolved; another is an error.")},
+        described(text(), "Hash of the table when this deck was resolved; another one is an error.")},
        {"interpolation",
         described(between, "Linear between the times, or constant from each to the next.")}});
   table.update(required("table"));
@@ -125,7 +125,7 @@ Json formula(const Key& key) {
 }
 
 // `demands`: include required keys and conditions, at all levels. Not for a deck with a study: its cases may
-// give what is missing, and decide what applies.
+// give missing keys, and decide which keys apply.
 Json schema_of(const Key& key, bool demands);
 
 // Keys that apply only for some words of another key are required or rejected by the value of that key.
@@ -249,7 +249,7 @@ class Varied {
     Config config;
     add_all(describe(config), "");
     add("ranks", described(number("integer", {1, 1e6}), "MPI ranks of the case."));
-    settings["properties"]["name"] = described(text(), "The case's name, of which its folder has its own.");
+    settings["properties"]["name"] = described(text(), "The name of the case, and of its folder.");
   }
 
   Json settings = no_paths();  // {key: value}, and the case's name

@@ -53,7 +53,7 @@ std::vector<std::string> comma_separated(const std::string& line) {
   return cells;
 }
 
-// Advice if the line is of no text in UTF-8 with commas: of a spreadsheet's own file, or in UTF-16.
+// Advice if the line is not UTF-8 text with commas: it is of a spreadsheet's own format, or in UTF-16.
 std::string_view advice_on_form(std::string line) {
   const bool has_comma = line.find(',') != line.npos;
   const bool has_other = line.find_first_of(";\t") != line.npos;
@@ -302,7 +302,7 @@ std::vector<BlockSource> laid_out(const YamlNode& source, const YamlNode& plan, 
   return sources;
 }
 
-// Sets `contents` to those of the table, or demands that it has these.
+// Sets `contents` to the hash of the table, or checks that the table has this hash.
 void check_contents(const std::string& file, const std::vector<TableKnot>& knots, std::string& contents) {
   const std::span<const TableKnot> all(knots);
   const std::string found =

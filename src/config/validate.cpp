@@ -49,7 +49,7 @@ void check_method(Config& config, Problems& problems) {
     problems.add("problem.max_cycles", "method jacobi has no cycles; write max_sweeps");
   if (!problems.sound({"problem"}) || fits()) return;
   const std::span all(words_of<MethodName>);
-  const auto steady = static_cast<std::size_t>(MethodName::euler);  // as many
+  const auto steady = static_cast<std::size_t>(MethodName::euler);  // the number of steady methods
   problems.add("problem.method", "{} is for {} problems; use one of {}", word(method),
                transient ? "steady" : "transient",
                fmt::join(transient ? all.subspan(steady) : all.first(steady), ", "));
@@ -428,7 +428,7 @@ void check_verify(const Config& config, Problems& problems) {
   const VerifyConfig& verify = config.verify;
   if (problems.sound({"verify.order"}) && problems.given("verify.order")) {
     if (verify.order.size() < 3)
-      problems.add("verify.order", "has {} entries (an order wants a trend); write at least three",
+      problems.add("verify.order", "has {} entries (an order needs a trend); write at least three",
                    verify.order.size());
     else if (!std::is_sorted(verify.order.begin(), verify.order.end(), std::less_equal<>{}))
       problems.add("verify.order", "does not ascend; write each number of cells larger than the one before");
@@ -478,7 +478,7 @@ void check_diagnostics(const Config& config, Problems& problems) {
                  histogram.bins, shortest(low), shortest(high));
 }
 
-// What a key of `solver` chooses from a table of kernels: a name, or auto.
+// The choice of a key of `solver` from a table of kernels: a name, or auto.
 struct KernelChoice {
   const char *key, *noun;
   const std::string& chosen;
@@ -570,7 +570,7 @@ void check_kernel_can(const Config& config, const RegistryNames& registry, bool 
                       const std::string& what, Problems& problems) {
   const bool several = has_several_materials(config);
   const bool varying = several ? coefficients_use_time(config) : has_varying_coefficients(config);
-  std::vector<std::string_view> able;  // to do all that the deck needs, not this alone
+  std::vector<std::string_view> able;  // to meet all needs of the deck
   for (const RegistryNames::Kernel& kernel : registry.kernels)
     if (kernel.available && (kernel.sweeps_materials || !several) && (kernel.takes_varying_a || !varying))
       able.push_back(kernel.name);

@@ -1,4 +1,4 @@
-// Checks lists of laws, patches and varying coefficients, and rejects what cannot compute them.
+// Checks lists of laws, patches and varying coefficients, and rejects settings that do not support them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -120,7 +120,7 @@ void check_depth(const Config& config, Face f, const std::string& key, Problems&
   }
 }
 
-// The formula of a coefficient may be 0 on the whole face. Others find values below 0.
+// The formula of a coefficient may be 0 on the whole face. Other checks detect values below 0.
 void check_coefficients_of_steady(const Config& config, Problems& problems) {
   if (config.problem.kind != ProblemKind::steady || mean_is_free(config) || has_void_law(config)) return;
   const GridAxes axes(config);

@@ -1,4 +1,4 @@
-// Checks the keys of several materials, and rejects what cannot compute such bodies yet.
+// Checks the keys of several materials, and rejects settings that do not support them yet.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -117,8 +117,7 @@ bool may_change(std::string_view key) {
   });
 }
 
-// Files are compared by their contents, wherever they are; where a deck of an earlier version does not have
-// these, by their paths.
+// Files are compared by their contents, or by their paths if a deck of an earlier version lacks the contents.
 bool same_value(std::string before, std::string now) {
   if (before == now) return true;
   static const std::regex path(R"re((table|file): ("([^"\\]|\\.)*"|[^,"{}\[\]]+), contents:)re"),
@@ -255,7 +254,7 @@ class Commented {
     StudyConfig study;
     const Keys keys = describe(example, study), default_keys = describe(defaults, study);
     text_ =
-        "# A deck for isotherm: every key, with its meaning, what may stand there, and its default.\n"
+        "# A deck for isotherm: every key, with its meaning, its allowed values and its default.\n"
         "# SI units, kelvin. Keys after a '#' keep their default or do not apply here.\n";
     for (std::size_t i = 0; i < keys.size(); ++i) {
       text_ += "\n";

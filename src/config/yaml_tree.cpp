@@ -1,6 +1,6 @@
-// The only file that uses yaml-cpp. It handles the parser's events, as YAML::Load does inside. So limits hold
-// while the text is read, and it sees tags, aliases and further documents, which Load drops silently. One
-// document is parsed, once; nothing loops over documents (YAML::LoadAll never ends on ",:").
+// The only file that uses yaml-cpp. It handles the events of the parser, as YAML::Load does internally. So
+// limits apply while the text is read, and tags, aliases and further documents are detected, which Load
+// ignores. One document is parsed, once; nothing loops over documents (YAML::LoadAll never ends on ",:").
 #include "config/yaml_tree.hpp"
 
 #include <fmt/format.h>
@@ -115,7 +115,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto anchored = anchored_.find(anchor);
     if (anchored == anchored_.end())
-      throw YamlError{place_of(mark), "the alias stands inside what it names; write the value out"};
+      throw YamlError{place_of(mark), "the alias is inside the value that it names; write the value out"};
     charge(count_nodes(anchored->second), place_of(mark));
     place(anchored->second, place_of(mark));
   }
@@ -255,7 +255,7 @@ YamlNode parse_yaml(const std::string& text) {
     return root;
   } catch (const YAML::Exception& error) {
     if (const auto tab = find_indenting_tab(text, place_of(error.mark).line))
-      throw YamlError{*tab, "a tab indents this line (YAML wants spaces); use spaces"};
+      throw YamlError{*tab, "a tab indents this line (YAML requires spaces); use spaces"};
     throw YamlError{place_of(error.mark),
                     fmt::format("not YAML ({}); mend it here or just above", reason(error))};
   }

@@ -75,8 +75,8 @@ inline constexpr int deepest_nesting = 16;
 // Counted with aliases expanded; this limit stops a "billion laughs" deck.
 inline constexpr std::size_t most_yaml_nodes = 50000;
 
-// Throws YamlError for what is not one YAML document of plain maps, lists and scalars. Aliases are expanded;
-// tags are rejected. Duplicate and merge keys are kept for the reader to reject by path.
+// Throws YamlError for text that is not one YAML document of plain maps, lists and scalars. Aliases are
+// expanded; tags are rejected. Duplicate and merge keys are kept for the reader to reject by path.
 YamlNode parse_yaml(const std::string& text);
 
 // Drops the keys of a map, with their values, whose names meet the condition.

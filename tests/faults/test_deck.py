@@ -41,7 +41,7 @@ problem:
 
 DECKS = [  # the number in the list of faults, a name, the deck, and the start of the message
     (1, "empty", "", EMPTY),
-    (2, "tab", "grid:\n\tcells: 3\n", "2:1: a tab indents this line (YAML wants spaces); use spaces"),
+    (2, "tab", "grid:\n\tcells: 3\n", "2:1: a tab indents this line (YAML requires spaces); use spaces"),
     (2, "undefined alias", "grid: *x\n", "1:7: not YAML (the referenced anchor is not defined)"),
     (3, "unknown key", BASE_DECK + "solver: {colour: red}\n", "10:10: solver.colour: unknown key; use one of kernel, tile, "),
     (None, "unknown kernel", BASE_DECK + "solver: {kernel: nonsense}\n",

@@ -49,7 +49,7 @@ TEST(ConfigReader, RefusesWhatIsNoDeck) {
   expect_problem("~", "1:1: the deck is empty; write at least a grid");
   expect_problem("hello", "1:1: one value stands where a deck is wanted; write keys of grid");
   expect_problem("- grid", "1:1: a list stands where a deck is wanted; write keys of grid");
-  expect_problem("grid: &a [*a]\n", "1:11: the alias stands inside what it names");
+  expect_problem("grid: &a [*a]\n", "1:11: the alias is inside the value that it names");
   expect_problem("{[1]: 2}\n", "1:2: a key must be a word; remove the brackets, or write the");
 }
 

@@ -224,8 +224,8 @@ TEST(Formula, WrongOnesSayWhatAndWhere) {
   expect("2 x", "unexpected 'x'", 2);
   std::string deep = "x";
   for (int i = 0; i < 192; ++i) deep = "x + (" + deep + ")";
-  expect(deep, "more than 192 values wait for each other", 0);
-  expect(std::string(2000, '-') + "x", "more than 400 parts within each other", 400);
+  expect(deep, "more than 192 values on the stack at once", 0);
+  expect(std::string(2000, '-') + "x", "more than 400 nested parts", 400);
 }
 
 }  // namespace
