@@ -345,7 +345,7 @@ std::vector<int> positions(int argc, const char* const* argv, const std::vector<
   return places;
 }
 
-// What to write if a file is given in place of a subcommand; else empty.
+// The advice if a file is given in place of a subcommand; else empty.
 std::string file_problem(int argc, const char* const* argv) {
   const std::string kind = std::filesystem::path(argv[1]).extension().string();
   const char* const subcommand = kind == ".yaml" || kind == ".yml" ? "run"
@@ -359,7 +359,7 @@ std::string file_problem(int argc, const char* const* argv) {
 
 constexpr std::string_view deck_subcommands[] = {"run", "check", "study", "compare"};
 
-// Keys of decks are no options: what to write for the first key with leading dashes; empty: there is none.
+// Keys of decks are no options: the advice for the first key with leading dashes; empty: there is none.
 std::string dash_problem(int argc, const char* const* argv) {
   if (std::ranges::find(deck_subcommands, std::string_view(argv[1])) == std::end(deck_subcommands)) return {};
   Config config;
@@ -377,7 +377,7 @@ std::string dash_problem(int argc, const char* const* argv) {
   return {};
 }
 
-// What to write for an option of earlier versions that was renamed or is now a command; empty: there is none.
+// The advice for an option of earlier versions that was renamed or is now a command; empty: there is none.
 std::string former_option_problem(int argc, const char* const* argv) {
   const std::string_view subcommand(argv[1]);
   if (subcommand != "run" && subcommand != "bench") return {};

@@ -50,7 +50,7 @@ struct CommandLineResult {
   std::string tool{};  // NAME of the tool isotherm-NAME, which parses the arguments after NAME
 };
 
-// Throws Error(command_line), which says what to write.
+// Throws Error(command_line), with advice.
 CommandLineResult parse_command_line(int argc, const char* const* argv);
 
 // Replaces this process by the tool isotherm-NAME. Throws Error(unavailable) if it cannot be started.

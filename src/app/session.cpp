@@ -602,7 +602,7 @@ std::vector<Config> sound_cases(const Config& config) {
   std::vector<Config> all = cases_of(config);
   for (const Config& each : all) {
     validate_time_step(each);
-    field_parts(each);  // rejects what does not fit the grid
+    field_parts(each);  // rejects parts that do not fit the grid
     RegionValues(each, each.initial, "initial").check_datasets();
     RegionValues(each, each.sources, "sources").check_datasets();
     if (each.problem.kind == ProblemKind::transient) {

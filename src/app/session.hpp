@@ -19,7 +19,7 @@
 
 namespace isotherm {
 
-// The assignment of GPUs to ranks, from what each rank sees. Arithmetic only: no MPI, no device.
+// The assignment of GPUs to ranks, from the GPUs that each rank sees. Arithmetic only: no MPI, no device.
 
 // The host and the GPUs that one rank sees.
 struct RankSight {

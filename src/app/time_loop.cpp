@@ -163,7 +163,7 @@ class Loop {
     while (solver_.sweeps() < schedule_.last() && !ended() && !stopped()) {
       const std::int64_t due = schedule_.next_after(solver_.sweeps());
       advance(due);
-      if (solver_.sweeps() == due && !ended()) do_what_is_due(due);
+      if (solver_.sweeps() == due && !ended()) handle_due_events(due);
     }
     solver_.synchronize();
     ended() || solver_.sweeps() == schedule_.last() ? finish() : stop();
@@ -242,7 +242,7 @@ class Loop {
       solver_.sweep(count, !steady() && here + count == schedule_.last());
       const bool has_stopped = solver_.sweeps() < here + count;
       if (has_stopped || solver_.sweeps() >= control_poll_.next()) poll_control(has_stopped);
-      if (wanted_ && solver_.sweeps() < until) write_checkpoint();  // else do_what_is_due() writes it
+      if (wanted_ && solver_.sweeps() < until) write_checkpoint();  // else handle_due_events() writes it
     }
   }
 
@@ -303,10 +303,10 @@ class Loop {
   }
 
   bool stopped() const { return !outcome_.stopped_by.empty(); }
-  bool at_rest() const { return end_ != Convergence::not_reached; }
-  bool ended() const { return at_rest() || !outcome_.divergence.empty(); }
+  bool converged_or_stalled() const { return end_ != Convergence::not_reached; }
+  bool ended() const { return converged_or_stalled() || !outcome_.divergence.empty(); }
 
-  void do_what_is_due(std::int64_t sweep) {
+  void handle_due_events(std::int64_t sweep) {
     if (checked_) write(finish_check());
     write(line_with_check(sweep, schedule_.check_is_asynchronous(sweep)));
     if (sweep == schedule_.last() || ended()) return;
@@ -322,7 +322,7 @@ class Loop {
       checked_ = {sweep, std::nullopt};
       if (!later) line = finish_check();
     }
-    if (schedule_.diagnostics_due(sweep) || (at_rest() && config_.output.diagnostics))
+    if (schedule_.diagnostics_due(sweep) || (converged_or_stalled() && config_.output.diagnostics))
       line.diagnostics = solver_.diagnose();
     return line;
   }

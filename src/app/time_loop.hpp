@@ -280,7 +280,7 @@ struct LoopOutputs {
   Console* console = nullptr;
 };
 
-// What a loop must know about its run. The same on all ranks, except for the start of the timer.
+// The facts of a run that its loop needs. The same on all ranks, except for the start of the timer.
 struct LoopFrame {
   const Communicator& world;
   Timer started;  // of the run

@@ -159,7 +159,7 @@ class Compiler {
   explicit Compiler(std::string_view allowed) : allowed_(allowed) {}
 
   FormulaProgram program(const Node& node) const {
-    // A number that is too large becomes infinite, which the checks of the deck find.
+    // A number that is too large becomes infinite, which the checks of the deck detect.
     if (node.is_type<grammar::number>()) return number_of(std::strtod(node.string().c_str(), nullptr));
     if (node.is_type<grammar::name>()) return named(node);
     if (node.is_type<grammar::call>()) return called(node);

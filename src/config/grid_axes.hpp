@@ -1,5 +1,5 @@
-// Where the cells of the deck's grid are: the one place where an index becomes a coordinate, so that every
-// rank and every use gets the same bits.
+// The positions of the cells of the deck's grid. Only this code converts an index to a coordinate, so that
+// every rank and every use gets the same bits.
 //
 // An axis has cells of one size, or zones of cells of one size each. A position "in cells" is counted from
 // the lower end of the axis, and is linear within a cell: the lower face of cell i is at i, its centre at

@@ -21,7 +21,7 @@ struct KeyAtPath {
   std::vector<std::string> rivals{};  // keys of the same map that it excludes, or that exclude it
 };
 KeyAtPath find_key_at(const std::string& path, const Keys& deck);
-// The message for a name that is not in `keys`, those of section `before` ("solver."): what it may mean.
+// The message for a name that is not in `keys`, those of section `before` ("solver."), with a suggestion.
 std::string unknown_key(const Keys& deck, const Keys& keys, const std::string& before,
                         const std::string& name);
 

@@ -247,7 +247,7 @@ YamlNode power_of(const PlannedBlock& block, const YamlNode& plan, const std::st
   return table;
 }
 
-// Rejects a map that stands in place of a value and has a key twice.
+// Rejects a map that is written in place of a value and has a key twice.
 void check_repeats(const YamlNode& map) {
   for (std::size_t i = 0; i < map.keys.size(); ++i)
     if (const std::string& name = map.keys[i].name; map.find(name) != &map.items[i])

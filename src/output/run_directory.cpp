@@ -69,7 +69,7 @@ void make_folder(const fs::path& path) {
            fmt::format("{} is a file, not a folder", stood == folder ? "it" : in_quotes(stood.string())),
            choose_another);
   fs::create_directories(path, error);
-  // An existing folder named with a slash at its end is no failure, whatever create_directories returns.
+  // For an existing folder with a slash at the end of its name, create_directories may return an error.
   if (error && !fs::is_directory(path, ignored))
     reject(path,
            fmt::format("a folder cannot be made in {}: {}", in_quotes(deepest_existing(path).string()),

@@ -147,7 +147,7 @@ class SweepBench {
 
  private:
   struct First {
-    std::string wrong;  // what is wrong; empty: nothing
+    std::string wrong;  // the error; empty: none
     double norm;
   };
   struct NormMemory {

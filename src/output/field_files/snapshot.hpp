@@ -46,7 +46,7 @@ class SnapshotWriter {
  public:
   static constexpr Index default_slab_bytes = Index{64} << 20;
 
-  // Collective. The folder must exist. `grid`: the cells; `config`: what all files of a run have in common.
+  // Collective. The folder must exist. `grid`: the cells; `config`: the data common to all files of a run.
   // `slab_bytes`: the memory that writing may use on each rank, twice as much on rank 0 of a serial HDF5; at
   // most 1 GiB. `files`: shared by all writers of a run, which write in turn. The writer must not be moved or
   // destroyed while it writes a file. Throws Error(command_line) for a wrong ISOTHERM_IO_TIMEOUT.

@@ -216,7 +216,7 @@ SnapshotHeader read_snapshot_header(const std::string& path) {
     if (read_attribute<std::uint64_t>(checkpoint.get(), "header_xxh3", path) != header_hash(header))
       throw Error(
           ExitCode::deck,
-          path + ": its header is not what was written (a value was changed since); use another copy");
+          path + ": its header differs from the one written (a value was changed since); use another copy");
   }
   return header;
 }
