@@ -1,8 +1,8 @@
-"""Reads the runs and benchmarks of isotherm, draws them, and tells how far its runs scale."""
+"""Reads and draws the runs and benchmarks of isotherm, and evaluates how its runs scale."""
 
 import importlib
 
-# Loaded when they are asked for: without numpy, h5py or matplotlib the command line can still say what is missing.
+# Loaded on first use, so that the command line can report that numpy, h5py or matplotlib is missing.
 _MODULES = {"Failure": "program", **dict.fromkeys(("Run", "Snapshot", "Snapshots", "Table", "open_run"), "run")}
 __all__ = sorted(_MODULES)
 

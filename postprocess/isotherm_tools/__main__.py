@@ -23,7 +23,7 @@ def tool():
 
 def main(arguments=None):
     words = sys.argv[1:] if arguments is None else arguments
-    name = " ".join(["isotherm", *words[:1]])  # as users call it
+    name = " ".join(["isotherm", *words[:1]])  # the command, for messages
     is_old = sys.version_info < (3, 9)
     starter = STARTERS.get(words[0]) if words and not is_old else None
     missing = [] if starter else [package for module, package in PACKAGES.items() if not importlib.util.find_spec(module)]
@@ -36,7 +36,7 @@ def main(arguments=None):
             return importlib.import_module(f"isotherm_tools.{starter}").main(words[1:])
         options = parser().parse_args(words)
         say(options.action(options))
-    except (Failure, PermissionError, IsADirectoryError) as error:  # folders: closed, or in place of files
+    except (Failure, PermissionError, IsADirectoryError) as error:  # folders: without permission, or in place of files
         failure = error if isinstance(error, Failure) else Failure(
             FILE_MISSING, f"{in_quotes(error.filename)} cannot be read ({error.strerror}); check it, its permissions and its folders")
         print(failure if starter else f"{name}: {failure}", file=sys.stderr)
@@ -48,7 +48,7 @@ def main(arguments=None):
 
 
 def parser():
-    os.environ["MPLBACKEND"] = "Agg"  # a name of the user's that matplotlib does not know ends its import
+    os.environ["MPLBACKEND"] = "Agg"  # with an unknown name from the user, matplotlib cannot be imported
     with failing(ImportError, UNAVAILABLE, lambda error: f"{sys.executable} cannot load a package ({printable(str(error), 200)}); {REMEDY}"):
         from isotherm_tools import bench, pictures, report, scaling, studies  # which need the packages
 

@@ -1,4 +1,4 @@
-"""isotherm baseline EARLIER.json LATER.json: has a figure of merit got worse? Compares two runs, two comparisons or two
+"""isotherm baseline EARLIER.json LATER.json: reports figures of merit that got worse. Compares two runs, two comparisons or two
 benchmarks, for sites that run the same deck after every change of their machine or of the program."""
 
 from pathlib import Path
@@ -8,7 +8,7 @@ from isotherm_tools.program import DATA, DIVERGED, Failure, Parser, failing, num
 from isotherm_tools.text import aligned, counted, escaped, extent_text, in_quotes
 
 SCHEMAS = ("isotherm-run", "isotherm-compare", "isotherm-bench")
-HINT = "name the run.json of a run that came to its end, or what isotherm compare --json or isotherm bench --json has written"
+HINT = "name the run.json of a finished run, or a file that isotherm compare --json or isotherm bench --json has written"
 # Places of the figures in early records of runs, which have no list of figures.
 PLACES = [("cell_updates", "performance", "points_per_s", 1e-9, "GLUP/s", "higher"),
           ("effective_bandwidth", "performance", "effective_bandwidth_bytes_per_s", 1e-9, "GB/s", "higher"),
@@ -132,7 +132,7 @@ class Verdict:
             if (word := self.words[name]) != "same":
                 rows.append([name, now.text(before), now.text(now.value),
                              f"{abs(change):.1f} {'points' if now.unit == '%' else '%'} {word}"])
-        gone = f"; {counted(len(self.gone), 'figure')} of the baseline's not measured now" if self.gone else ""
+        gone = f"; {counted(len(self.gone), 'figure')} of the baseline not measured now" if self.gone else ""
         return (aligned("lrrr", rows, 2) if len(rows) > 1 else "") + (
             f"against {escaped(self.earlier.path)}: {self.worse} of {counted(len(self.changes), 'figure')} worse by more than "
             f"{self.tolerance:g} %, {self.better} better, {self.within} within it{gone}\n")
@@ -141,7 +141,7 @@ class Verdict:
         where = in_quotes(self.earlier.path)
         if not self.changes:
             raise Failure(DATA, f"{where} has no figure of merit in common with this (it is of other combinations, kernels or sizes, or of "
-                                "another subcommand); name a baseline of the same deck and words")
+                                "another subcommand); name a baseline of the same deck and options")
         if self.worse:
             raise Failure(DIVERGED, f"{self.worse} of {counted(len(self.changes), 'figure')} of merit got worse than in {where} by more "
                                     f"than {self.tolerance:g} %; look at the table for which, or allow more with --tolerance")
@@ -156,8 +156,8 @@ def check_subject(earlier, subject, parts=None):
     shared = {name for name, part in (parts or {}).items() if None not in (part, earlier.parts.get(name))}
     shared -= {"deck"} if "contents" in shared else set()
     if any(parts[name] != earlier.parts[name] for name in shared) if shared else earlier.subject != subject:
-        raise Failure(DATA, f"{in_quotes(earlier.path)} is of {earlier.subject}, and this is {subject} (figures of the two say nothing of "
-                            "each other); name a baseline of this subject, method, grid, precision, ranks, threads and device")
+        raise Failure(DATA, f"{in_quotes(earlier.path)} is of {earlier.subject}, and this is {subject} (their figures cannot be "
+                            "compared); name a baseline of this subject, method, grid, precision, ranks, threads and device")
 
 
 def add_tolerance(parser):

@@ -1,4 +1,4 @@
-"""Draws what `isotherm bench --json` measured: kernels for each grid and precision, as bars next to the copy bandwidth that
+"""Draws the measurements of `isotherm bench --json` for each grid and precision: kernels as bars next to the copy bandwidth that
 was measured at the same time, as a roofline, and over the sweeps per launch."""
 
 import math
@@ -20,15 +20,15 @@ MARKERS = "osD^vP*X<>hpd8"  # one per kernel and tile
 FILLS = ("full", "none", "left", "top")  # one per grid and precision: print may have no colours
 LINES = ("-", "--", ":", "-.")  # one per grid
 LADDERS = ("stencil", "reduction", "bandwidth", "formula")  # subjects with kernels and their times
-FLOPS_A_POINT = 8  # the usual count of a 7-point stencil, whatever the instructions are
+FLOPS_PER_POINT = 8  # the usual count of a 7-point stencil, whatever the instructions are
 # GFlop/s without tensor cores, from the data sheets of H100 SXM and of H200.
 PEAKS = dict.fromkeys(("NVIDIA H100 80GB HBM3", "NVIDIA H200"), {"fp32": 67e3, "fp64": 34e3})
 
 
 def add(subcommands):
     for name, make, text in (
-            ("ladder", ladder_figure, "draw the rows of a benchmark as bars, under their limit"),
-            ("roofline", roofline_figure, "draw stencil rows over their arithmetic intensity, under their limit"),
+            ("ladder", ladder_figure, "draw the kernels of a benchmark as bars, under their limit"),
+            ("roofline", roofline_figure, "draw stencil kernels over their arithmetic intensity, under their limit"),
             ("time-blocks", time_block_figure, "draw points per second against the sweeps per launch, with the limits of memory")):
         subcommand = add_subcommand(subcommands, name, draw_bench, text, None, "png, pdf or svg by its ending (default: next to the JSON)")
         subcommand.set_defaults(figure=name, make=make)
@@ -87,7 +87,7 @@ class BenchRecord:
 
 def variant_of(entry, subject):
     """One kernel that was measured. Rates: GPts/s of sweeps, GB/s of reads or copies. The rate of a difference (the extra time of one
-    thing over another, which noise can make 0 or negative) is None unless it is above its noise."""
+    measurement over another, which noise can make 0 or negative) is None if the difference is not positive."""
     tile, time_block, points, moved = (entry[key] for key in ("tile", "time_block", "points_per_launch", "bytes_per_launch"))
     copy, read = (entry[key] and entry[key]["median"] for key in ("copy_bandwidth_bytes_per_s", "read_bandwidth_bytes_per_s"))
     fast, launch, slow = (float(entry["launch_s"][key]) for key in ("p10", "median", "p90"))
@@ -97,10 +97,10 @@ def variant_of(entry, subject):
         return (points if subject == "stencil" else moved) / 1e9 / seconds if seconds > 0 else None
 
     return SimpleNamespace(
-        # the kernel, and what tells its ways to launch apart
+        # the kernel, its tile and its sweeps per launch
         label=launches + (f" x {time_block}" if time_block > 1 else ""), launches=launches,
         kernel=entry["kernel"], time_block=time_block, launch=launch, speedup=entry["speedup"], copy=copy,
-        intensity=points and FLOPS_A_POINT * points / moved,  # flop per byte of least traffic; None if nothing is updated
+        intensity=points and FLOPS_PER_POINT * points / moved,  # flop per byte of least traffic; None if nothing is updated
         rate=rate(launch), fastest=rate(fast), slowest=rate(slow), difference=entry.get("base_s") is not None,
         limits={name: rate(moved / bandwidth) for name, bandwidth in (("copy", copy), ("read", read)) if bandwidth})
 
@@ -180,7 +180,7 @@ def roofline_figure(record):
     fills = dealt_out(FILLS, [ladder.title for ladder in record.ladders])
     for ladder in record.ladders:
         for variant in ladder.variants:
-            place = variant.intensity, FLOPS_A_POINT * variant.rate
+            place = variant.intensity, FLOPS_PER_POINT * variant.rate
             panel.plot(*place, markersize=7, marker=markers[variant.launches], color=figures.PRECISIONS[ladder.precision],
                        fillstyle=fills[ladder.title], linestyle="none")
             if variant.time_block > 1:
@@ -191,7 +191,7 @@ def roofline_figure(record):
     figures.plain_ticks(panel.yaxis)
     panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     panel.set(xlabel="flop per byte of least traffic", ylabel="GFlop/s")
-    points = panel.secondary_yaxis("right", functions=(lambda flops: flops / FLOPS_A_POINT, lambda points: points * FLOPS_A_POINT))
+    points = panel.secondary_yaxis("right", functions=(lambda flops: flops / FLOPS_PER_POINT, lambda points: points * FLOPS_PER_POINT))
     points.set_ylabel("GPts/s")
     figures.plain_ticks(points.yaxis)
     panel.grid()
@@ -236,7 +236,7 @@ def time_block_figure(record):
             one = sum(variant.limits["copy"] / variant.time_block for variant in known) / len(known)
             end = min(max(variant.time_block for variant in known), max(1.0, 1.25 * panel.dataLim.ymax / one))
             panel.axhline(one, color=figures.LIMIT, label="copy bandwidth, one sweep per pass")
-            panel.plot([1, end], [one, one * end], color=figures.LESS, label="copy bandwidth, so many sweeps per pass")
+            panel.plot([1, end], [one, one * end], color=figures.LESS, label="copy bandwidth, n sweeps per pass")
         panel.set_ylim(bottom=0)
         panel.xaxis.get_major_locator().set_params(integer=True)
         panel.set(xlabel="sweeps per launch", ylabel="GPts/s")

@@ -36,7 +36,7 @@ def plane_picture(run, snapshot, axis, index):
     figure, stretched, lines = plane_figure(run.record, snapshot, axis, plane)
     unit = length_unit(max(snapshot.bounds[1] - snapshot.bounds[0]))
     names = [run.record["materials"][number]["name"] for number in np.unique(plane)]
-    caption = f"Materials at {AXES[axis]} = {format_length(snapshot.centres(axis)[index], unit)}, and what holds at the edges."
+    caption = f"Materials at {AXES[axis]} = {format_length(snapshot.centres(axis)[index], unit)}, and the boundary conditions at the edges."
     if lines:
         caption += " Thick lines: faces with a contact."
     if stretched:
@@ -118,7 +118,7 @@ def laws_text(laws, room=None):
     text = " + ".join(map(law_text, laws))
     if room is None or len(text) <= room:
         return figures.plain(text) if room else text
-    return laws[0]["kind"] if len(laws) == 1 else counted(len(laws), "law")
+    return laws[0]["kind"] if len(laws) == 1 else counted(len(laws), "condition")
 
 
 MATERIALS = ("material", "k [W/(m K)]", "rho c [J/(m\u00b3 K)]", "cells", "lowest", "highest", "at")

@@ -1,5 +1,5 @@
-"""isotherm compare: runs every legal combination of what a deck leaves open from the same initial state, checks that all have the same
-bits, and ranks them. Each combination is a run, started as a study starts its cases."""
+"""isotherm compare: runs every legal combination of values for the keys that a deck does not fix, from the same initial state, checks
+that all have the same bits, and ranks them. Each combination is a run, started as a study starts its cases."""
 
 import csv
 import json
@@ -193,7 +193,7 @@ class Entry:
         return at(0.1), at(0.9)
 
     def figures(self):
-        """None for a wrong answer, which has no speed."""
+        """The speed; None if the answer is wrong."""
         if self.verdict != "same":
             return None
         points = math.prod(self.run["grid"]["cells"]) / self.median  # per second
@@ -275,7 +275,7 @@ class Measurement:
         return first
 
     def second_pass(self, entries):
-        """Runs an entry longer if its first pass took less than the time per combination. A wrong answer has no speed."""
+        """Runs an entry longer if its first pass took less than the time per combination. Wrong answers are not timed."""
         counts = {entry.name: min(MOST_SAMPLES, math.ceil(self.seconds / (self.size * entry.median)))
                   for entry in entries if entry.verdict == "same"}
         if again := [entry for entry in entries if counts.get(entry.name, 0) > LEAST_SAMPLES]:
@@ -299,7 +299,7 @@ class Measurement:
 
     def first_cells(self, first, entry):
         """Runs both again, with their last fields in files, and describes the first cells that differ."""
-        say(f"{entry.name} has other bits; where, two more runs tell:\n")
+        say(f"{entry.name} has other bits; two more runs show where:\n")
         pair = [Entry(each.name, settings=each.settings) for each in (first, entry)]
         self.run(pair, [LEAST_SAMPLES] * 2, snapshots=True)
         fingerprints = f"fingerprint {entry.run['fingerprint']}, and should be {first.run['fingerprint']}"
@@ -406,12 +406,12 @@ SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 
 def parse(words):
     top = Parser(prog="isotherm compare", allow_abbrev=False,
-                 description="Runs all legal combinations of what a deck leaves open, checks that they have the same bits, and ranks them.")
+                 description="Runs all legal combinations of the keys that a deck does not fix, checks that the bits agree, and ranks them.")
     top.add_argument("deck", nargs="?", help="the deck, a YAML file")
     top.add_argument("overrides", nargs="*", metavar="key.path=value", help="replaces any key of the deck")
     top.add_argument("--from", dest="source", metavar="FILE", help="instead: a file that a run wrote, .hdf, with its resolved deck in it")
-    top.add_argument("--axes", default="", help=f"what varies: {','.join(axis.name for axis in AXES)} (default: those that the deck leaves "
-                                                "open, but tile, within the limit)")
+    top.add_argument("--axes", default="", help=f"what varies: {','.join(axis.name for axis in AXES)} (default: those that the deck does "
+                                                "not fix, within the limit, without tile and time_block)")
     top.add_argument("--ranks", type=number_from(1, 1000000), default=1, metavar="N", help="ranks of each run (default: 1)")
     top.add_argument("--launcher", default="mpirun -n {ranks}", help='starts the ranks (default: "mpirun -n {ranks}")')
     top.add_argument("--limit", type=number_from(1, 100000), default=200, metavar="N", help="the most combinations (default: 200)")
@@ -423,7 +423,7 @@ def parse(words):
     top.add_argument("--baseline", default="", metavar="FILE", help="an earlier --json; exit code 76 where a figure of merit got worse")
     baseline.add_tolerance(top)
     options = top.parse_intermixed_args(words)
-    if options.source and options.deck:  # argparse took the first override for the deck
+    if options.source and options.deck:  # argparse has read the first override as the deck
         options.overrides.insert(0, options.deck)
     if not options.source and not options.deck:
         top.error("deck is required")
@@ -453,7 +453,7 @@ def main(words):
     named = parse_axes(options.axes)
     check_outputs([options.json], (options.deck, options.source, options.keep, options.baseline))
     earlier = baseline.Measured(options.baseline) if options.baseline else None
-    for path in filter(None, (options.json, options.keep)):  # checks before hours of work that the file can be created
+    for path in filter(None, (options.json, options.keep)):  # before hours of work: checks that the file can be created
         if file := file_to_replace(path):
             with failing(OSError, CANNOT_CREATE, lambda error, path=path: cannot_write(path, error)):
                 tempfile.TemporaryFile(dir=file.parent).close()
@@ -470,7 +470,7 @@ def main(words):
 
 def compare(words, options, named, earlier, work):
     starter, path = Program(), options.deck
-    if options.source:  # the deck within that file
+    if options.source:  # the deck in that file
         path = str(work / "deck.yaml")
         Path(path).write_bytes(starter.output("info", options.source, "--deck"))
     deck = path, options.overrides, starter.positions(words, options.overrides)
@@ -482,12 +482,12 @@ def compare(words, options, named, earlier, work):
     measurement, entries = Measurement(job, options.launcher, work, options.sweeps, options.seconds), plan.entries
     if earlier:  # the devices of the ranks are not known before their first run
         if earlier.schema != "isotherm-compare":
-            raise Failure(DATA, f"{in_quotes(earlier.path)} is of no comparison; name what isotherm compare --json has written")
+            raise Failure(DATA, f"{in_quotes(earlier.path)} is no record of a comparison; name a file that isotherm compare --json has written")
         now = baseline.grid_text(job.base["cells"], job.base["measured"]["precision"], job.base["measured"]["method"], job.ranks)
         if not earlier.subject.startswith(f"{now} ("):
             baseline.check_subject(earlier, now)
     cells = job.base["plan"]["cells"]
-    axes = " x ".join(axis.name for axis in plan.axes) or "what the deck names"
+    axes = " x ".join(axis.name for axis in plan.axes) or "the values of the deck"
     say(f"isotherm {job.listed['version']}, compare {escaped(job.path)} on {counted(job.ranks, 'rank')}\n"
         f"  {extent_text(cells)} = {grouped(math.prod(cells))} cells\n  {counted(len(entries), 'combination')} of {axes}\n")
     measured = job.base["measured"]
@@ -495,7 +495,7 @@ def compare(words, options, named, earlier, work):
         say(f"  measures sweeps of {measured['method']} in {measured['precision']}; the deck has {job.base['method']} in "
             f"{job.base['precision']}\n")
     if plan.left:
-        say(f"  left to the deck, as they would be too many: {', '.join(axis.name for axis in plan.left)}; see --axes and --limit\n")
+        say(f"  not varied, as there would be too many combinations: {', '.join(axis.name for axis in plan.left)}; see --axes and --limit\n")
     reference = measurement.first_pass(entries)
     if not reference:
         raise Failure(entries[0].code, f"compare: no combination could be run; the first: {escaped(entries[0].note)}")
@@ -560,7 +560,7 @@ def table(plan, entries, reference):
                 f"{f.share:.1f} %" if f.share else "-"] if f else ["-"] * 5
         row += [human_duration(f.exposed) if f and f.exposed is not None else "-"] if halos else []
         bits = f"{'DIFFER' if entry.verdict == 'differs' else 'left out'}: {escaped(entry.note)}" if not f else (
-            "same" + (" (the others' reference)" if entry is reference else "")
+            "same" + (" (the reference)" if entry is reference else "")
             + (", within noise of the first" if entry.within_noise else ""))
         rows.append([*row, bits])
     return aligned("r" + "l" * words + "r" * (len(heads) - words - 2) + "l", rows, 2)

@@ -83,7 +83,7 @@ INKS = {Text: ("color",), Line2D: ("color", "markerfacecolor", "markeredgecolor"
 
 
 def stays(*artists):
-    """Marks artists on a colour map, which is the same on light and dark pages."""
+    """Marks artists on a colour map, so that darken() keeps their colours: the map is the same on dark pages."""
     for artist in artists:
         artist.on_a_map = True
 

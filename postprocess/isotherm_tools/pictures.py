@@ -33,8 +33,8 @@ def add(subcommands):
         each.add_argument("--series", metavar="NAME", help="files of a part of the cells, e.g. demo_slice_z12, demo_coarse")
         each.add_argument("--axis", choices=tuple(AXES), help="the plane's normal (default: z; of a slice, its own)")
         each.add_argument("--position", metavar="METRES|SHARE",
-                          help="where on that axis, e.g. 0.01 or 25%% (default: the hottest cell of the end, where run.json says it; "
-                               "else 50%%)")
+                          help="where on that axis, e.g. 0.01 or 25%% (default: the hottest cell at the end of the run, if "
+                               "run.json has it; else 50%%)")
     volume.add_argument("--series", metavar="NAME", help="the region or the coarse field, e.g. demo_coarse")
     for each in (plane, volume):
         when = each.add_mutually_exclusive_group()
@@ -275,11 +275,11 @@ def write_gif(path, figure, frames, rate):
 
 def write_mp4(path, figure, frames, rate):
     """Writes H.264, which browsers and telephones play. The name of the part file does not show the format: ffmpeg needs -f."""
-    path.touch()  # a folder that cannot be written is no failure of ffmpeg
+    path.touch()  # reports a folder without write permission before ffmpeg runs
     film_writer = animation.FFMpegWriter(fps=rate, codec="h264", extra_args=["-f", "mp4"])
     with failing((subprocess.CalledProcessError, BrokenPipeError), UNAVAILABLE,
                  lambda error: f"ffmpeg makes no H.264 here ({error}); end the name in .gif"), \
-            film_writer.saving(figure, path.absolute(), figure.dpi):  # of relative names it reads -a as an option, a:b as a protocol
+            film_writer.saving(figure, path.absolute(), figure.dpi):  # ffmpeg reads a relative -a as an option, a:b as a protocol
         for _ in frames:
             film_writer.grab_frame(facecolor="white")
 

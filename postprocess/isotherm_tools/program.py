@@ -1,5 +1,5 @@
-"""The isotherm program, which alone reads decks and answers requests on a deck as JSON (isotherm check --json); its records; common
-parts of command lines; `Failure`: an error message of one line, with an exit code of the program."""
+"""Starts the isotherm program, which reads all decks (it answers requests on a deck as JSON, isotherm check --json); reads its records;
+common parts of command lines; `Failure`: an error message of one line, with an exit code of the program."""
 
 import argparse
 import copy
@@ -22,7 +22,7 @@ UNAVAILABLE = 69  # a program or a library that is not installed
 CANNOT_CREATE = 73
 IO = 74
 DIVERGED = 76  # verification failed, bits differ, or figures are worse
-STOPPED_BY_CTRL_C = 130  # as shells call it
+STOPPED_BY_CTRL_C = 130  # as in shells
 NUMBERS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID")
 
@@ -65,8 +65,8 @@ class Program:
         return json.loads(self.output("check", "--json", deck, *overrides, given=text.encode()))["answers"]
 
     def positions(self, words, overrides):
-        """Positions of the overrides on the command line, searched from the end: from the front the deck could be taken for an
-        override."""
+        """Positions of the overrides on the command line, searched from the end: a search from the front could take the deck
+        for an override."""
         places, at = [], len(words)
         for override in reversed(overrides):
             at = next((i for i in range(at - 1, 0, -1) if words[i] == override), 0)
@@ -81,7 +81,7 @@ def raise_error(answer, key="error"):
 
 
 def is_launched():
-    """Has mpirun or srun started this process? They fake terminals, whose output may go to a file."""
+    """True if mpirun or srun started this process. They emulate a terminal, although the output may be written to a file."""
     return any(os.environ.get(name) for name in LAUNCHED)
 
 
@@ -91,8 +91,8 @@ def launched_rank():
 
 
 # Records: JSON with the name of a schema and its version. A version is raised when a key is removed, renamed, or changes its type, unit
-# or meaning; new keys do not raise it. So this package reads records of its version and of all earlier ones: it adds keys that came
-# later, so that no other code has to check for them.
+# or meaning; new keys do not raise it. So this package reads records of its version and of all earlier ones: it adds the keys
+# that these lack, so that no other code has to check for them.
 
 VERSIONS = {"isotherm-run": 3, "isotherm-bench": 2, "isotherm-compare": 2}  # of the others: 1
 # Keys renamed within a version that has not been released: by section, old to new.
@@ -106,7 +106,7 @@ RENAMED = {
         "entries": {"row": "kernel", "policy": "tile", "depth": "time_block"},
     },
 }
-# Keys that the first runs lacked, with the value that applied then; None: not known. Version 2 of run.json has other words in `result`;
+# Keys that the first records lack, with the value that applied then; None: not known. Version 2 of run.json has other words in `result`;
 # version 3, like version 2 of a benchmark, has no `baseline`, and no `weights` of its decomposition.
 LATER = {
     "method": {"tile": None, "graph": False, "tuning": {"source": "deck"}},
@@ -132,8 +132,8 @@ def read_record(path, schemas, noun, hint):
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise Failure(DATA, f"{path} is no {noun} of isotherm (its schema_version is {version!r})")
     if version > known:
-        raise Failure(DATA, f"{path} has schema version {version}, and this package knows them to {known}; use the one "
-                            "of the isotherm that wrote it")
+        raise Failure(DATA, f"{path} has schema version {version}, and this package reads versions up to {known}; "
+                            "use that of the isotherm that wrote it")
     with_new_names(content)
     for section, later in LATER.items() if schema == "isotherm-run" else ():  # keys that exist are kept, also if they are null
         if isinstance(later, dict) and isinstance(content.get(section, {}), dict):
@@ -170,7 +170,7 @@ def write(stream, text):
 
 
 def say(text, needed=False):
-    """Prints to stdout. A reader that closes the pipe harms no file and ends no study; `needed`: the text is all that was requested."""
+    """Prints to stdout. Errors are ignored, as a closed pipe must not end a study; `needed`: an error raises a Failure."""
     with failing(OSError, IO, lambda _: "standard output cannot be written; check where it goes") if needed else suppress(OSError):
         write(1, text)
 
@@ -191,7 +191,7 @@ def check_outputs(outputs, inputs):
 
 
 def file_to_replace(path):
-    """The file at the end of its links; None: a device or a pipe, which is written to. A folder raises a Failure."""
+    """The file, with symbolic links resolved; None for a device or a pipe, which is written directly. A folder raises a Failure."""
     if os.path.isdir(path):
         raise Failure(CANNOT_CREATE, cannot_write(path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))))
     return Path(os.path.realpath(path)) if os.path.isfile(path) or not os.path.exists(path) else None

@@ -1,4 +1,4 @@
-"""`report RUN` or `report STUDY`. For a study: what varied, the result of each case, what is missing, and why. For a
+"""`report RUN` or `report STUDY`. For a study: the varied keys, the result of each case, and the cases without a result. For a
 run: its answer, field, history, performance and the time of each phase. Benchmarks are added to either."""
 
 from collections import Counter
@@ -9,7 +9,7 @@ from matplotlib import pyplot
 from matplotlib.ticker import MaxNLocator
 
 from isotherm_tools import body, figures, studies
-from isotherm_tools.bench import FLOPS_A_POINT, BenchRecord, ladder_figure, roofline_figure
+from isotherm_tools.bench import FLOPS_PER_POINT, BenchRecord, ladder_figure, roofline_figure
 from isotherm_tools.pictures import AXES, Scale, draw_plane, history_figure, is_steady, moment, places_in, slice_figure
 from isotherm_tools.program import FILE_MISSING, Failure, add_subcommand, content_of, write_text
 from isotherm_tools.report_page import Section, facts, page, paragraph, picture, pictures, table, text_block, tiles, warnings
@@ -22,7 +22,7 @@ from isotherm_tools.text import (
 
 def add(subcommands):
     subcommand = add_subcommand(subcommands, "report", report,
-                                "write one HTML page of a run (field, history, where the time went) or of a study, without scripts",
+                                "write one HTML page of a run (field, history, time of each phase) or of a study, without scripts",
                                 "RUN_OR_STUDY_DIRECTORY", "default: NAME_report.html in the directory, of a study study_report.html")
     subcommand.add_argument("--bench", metavar="FILE", action="append", default=[],
                       help="put the ladder and roofline of isotherm bench ... --json FILE on the page; may be repeated")
@@ -42,7 +42,7 @@ def report(options):
 
 
 MOST_VALUES = 12  # values of a key in a line of text
-MOST_TOLD = 8  # failures in the box at the top; the table of states has all
+MOST_FAILURES = 8  # in the box at the top; the table of states has all
 
 
 def study_page(study, record, benches):
@@ -71,7 +71,7 @@ def result(study):
 def summary(study):
     failed = [case for case in study.cases if case.state == "failed"]
     lines = shortened([f"{case.name} has failed{'' if case.exit_code is None else f' (exit code {case.exit_code})'}"
-                       f"{': ' + case.message if case.message else ''}" for case in failed], MOST_TOLD, ", in the table of states")
+                       f"{': ' + case.message if case.message else ''}" for case in failed], MOST_FAILURES, ", in the table of states")
     states_found = Counter(case.state for case in study.cases)
     figures_of_merit = [("finished", str(sum(case.is_finished for case in study.cases)), f"of {counted(len(study.cases), 'case')}")]
     figures_of_merit += [(state, str(count), "see states") for state, count in states_found.items() if state != "done"]
@@ -121,7 +121,7 @@ def known(study, name):
 
 def states(study):
     rows = [(case.name, case.state, short(case.exit_code), case.message or "-") for case in study.cases if case.state != "done"]
-    hint = "isotherm study resumes what was stopped, interrupted or not started; with --retry also what has failed."
+    hint = "isotherm study resumes cases that were stopped, interrupted or not started; with --retry also failed cases."
     return Section("states", "States", [
         table(("case", "state", "exit code", "message"), rows) if rows else paragraph("All cases are done."),
         paragraph("" if all(case.is_finished for case in study.cases) else hint)])
@@ -165,7 +165,7 @@ def series_parts(study, scaled):
                      percent(row.halo_hidden_percent), shown(model and model.hidden, share), row.remark or "-"))
     last = None if any(row.remark for row in scaled.rows) else -1
     return [paragraph(f"{scaled.kind.capitalize()} scaling{f' of {scaled.label}' if scaled.label else ''}, compared with "
-                      f"{scaled.base}. {KINDS[scaled.kind]} Of several runs the one in the middle counts."),
+                      f"{scaled.base}. {KINDS[scaled.kind]} Of several runs, the run with the median time counts."),
             warnings([scaled.disagreement] if scaled.disagreement else []), drawn,
             table(HEAD[:last], [row[:last] for row in rows]), *map(paragraph, notes)]
 
@@ -223,7 +223,7 @@ def body_section(run):
     drawn = snapshots and if_there(lambda: body.body_pictures(run, snapshots[-1], planes_cell(run.record, snapshots[-1])[0]))
     return Section("body", "The body", [
         table(body.MATERIALS, body.material_rows(materials)), pictures(*drawn or []),
-        table(("face", "what holds there"), [(face, body.laws_text(laws)) for face, laws in run.record["boundaries"].items()])])
+        table(("face", "boundary conditions"), [(face, body.laws_text(laws)) for face, laws in run.record["boundaries"].items()])])
 
 
 def field(run):
@@ -345,17 +345,17 @@ def verification(found):
 def performance(record):
     speed, halo, writing = record["performance"], record.get("halo") or {}, record.get("snapshots") or {}
     effective, copy, memory = speed["effective_bandwidth_bytes_per_s"], speed["copy_bandwidth_bytes_per_s"], record["memory"]
-    beside = []
+    parts = []
     if effective and copy:
-        beside.append(picture(
+        parts.append(picture(
             bandwidth_figure(effective, copy), f"Effective bandwidth {si(effective, 'B/s')} of a copy bandwidth of {si(copy, 'B/s')}",
             f"Effective bandwidth {si(effective, 'B/s')}, halo and norms included; copy bandwidth: {si(copy, 'B/s')}, measured in "
-            "this run on its own devices. Blocks that fit a cache can pass it."))
-    beside.append(facts([
+            "this run on its own devices. Subdomains that fit a cache can exceed it."))
+    parts.append(facts([
         ("halo", shown(speed["halo_fraction_percent"], "{:.1f} % of the stepping time".format, None)),
-        ("in time", shown(speed.get("values_fraction_percent"), "values {:.1f} % of the stepping time".format, None)),
-        ("an exchange", halo.get("exchange_s") and si(halo["exchange_s"], "s")),
-        ("it adds to a sweep", shown(halo.get("exposed_s"), lambda value: si(value, "s"), None)),
+        ("values that vary in time", shown(speed.get("values_fraction_percent"), "{:.1f} % of the stepping time".format, None)),
+        ("time of an exchange", halo.get("exchange_s") and si(halo["exchange_s"], "s")),
+        ("added to each sweep", shown(halo.get("exposed_s"), lambda value: si(value, "s"), None)),
         ("hidden", shown(halo.get("hidden_percent"), percent, None)),
         ("files of the field", writing.get("files") and
          f"{writing['files']} of {si(writing['bytes'], 'B')} in {si(writing['write_s'], 's')}"
@@ -374,7 +374,7 @@ def performance(record):
     rows = [(f"{link['rank']} - {link['peer']}", " ".join(link["directions"]), link["transport"], si(link["bytes"], "B"),
              si(link["bandwidth_bytes_per_s"], "B/s"), si(link["latency_s"], "s")) for link in links[:MOST_LINKS]]
     return Section("performance", "Performance", [
-        tiles(figures_of_merit), pictures(*beside),
+        tiles(figures_of_merit), pictures(*parts),
         table(("ranks", "faces", "transport", "bytes each way", "bandwidth", "latency"), rows) if rows else "",
         paragraph(f"{len(links) - MOST_LINKS} more are in run.json." if len(links) > MOST_LINKS else "")])
 
@@ -415,7 +415,7 @@ def what_was_run(run, problem):
 MEANING = {
     "VERIFIED": "The errors against the exact solution are within the bounds of the deck.",
     "CONVERGED": "The residual has reached its tolerance.",
-    "NOT CONVERGED": "The last sweep that was allowed was done before the residual reached its tolerance.",
+    "NOT CONVERGED": "The run ended before the residual reached its tolerance.",
 }
 
 
@@ -569,14 +569,14 @@ def probes_figure(probes):
 def bench_section(number, bench, devices):
     """`devices`: those of the run on this page; the copy bandwidth of another device does not apply to it."""
     bench.keep_best_tiles()
-    of_another = "" if bench.device in devices else f"The run was made on {', '.join(devices)}: its copy bandwidth is another."
+    of_another = "" if bench.device in devices else f"The run was made on {', '.join(devices)}, with another copy bandwidth."
     items = []
     for ladder in bench.ladders:  # one figure each: a joint figure would be too small on a phone
         figure = ladder_figure(bench, [ladder])
         figure.suptitle("")
         items.append(picture(figure, f"Kernels of bench {bench.subject}, {ladder.title}: a bar per kernel",
                              f"{ladder.title}. The tick across a bar is the rate at the copy bandwidth measured with it."))
-    roofline = [picture(roofline_figure(bench), "Roofline of the stencil kernels", f"{FLOPS_A_POINT} flop a point "
+    roofline = [picture(roofline_figure(bench), "Roofline of the stencil kernels", f"{FLOPS_PER_POINT} flop per point "
                         "over least traffic; the slanted line is the copy bandwidth, the band those measured with each kernel.")
                 ] if bench.subject == "stencil" else []
     return Section(f"bench{number}", f"Benchmark: {bench.subject}", [

@@ -43,7 +43,7 @@ def paragraph(text):
 
 
 def warnings(texts):
-    """A box that stands out."""
+    """A highlighted box."""
     lines = "".join(f"<li>{escape(text)}</li>" for text in texts)
     return lines and f'<div class="warnings" role="note"><ul>{lines}</ul></div>'
 
@@ -87,7 +87,7 @@ def pictures(*items):
 
 
 def picture(figure, alt, caption, form="svg"):
-    """An element with `figure`, of matplotlib, which is closed; `alt`: its text for those who cannot see it. svg, or png for many
+    """An element with `figure`, of matplotlib, which is closed; `alt`: its text for screen readers. `form`: svg, or png for many
     cells. It is stored in light and in dark colours, as a picture cannot query whether the page is dark."""
     def data(ground):
         """The bytes of one figure are always the same: without dates and random names."""

@@ -162,14 +162,14 @@ class Table(dict):
 
 @contextmanager
 def open_hdf5(path):
-    """`with` covers what is read within it, too: cells of damaged chunks."""
+    """Errors of reads within `with` are reported too, such as those of damaged chunks."""
     with failing(OSError, DATA, lambda error: f"{path} cannot be read as HDF5 ({' '.join(str(error).split())}); remove it, or run again"), \
             failing(FileNotFoundError, FILE_MISSING, lambda _: f"{path} does not exist"), h5py.File(path, "r") as file:
         yield file
 
 
 def is_whole(path, series):
-    """False for parts, None for files of other programs. The name of its series decides on a damaged file, which is checked later."""
+    """False for parts, None for files of other programs. For a damaged file, which is checked later, the name of its series decides."""
     with suppress(Failure), open_hdf5(path) as file:
         return file["isotherm"].attrs.get("format", WHOLE) in (WHOLE, WHOLE.encode()) if "isotherm" in file else None
     return not PART.fullmatch(series)
@@ -240,7 +240,7 @@ class Snapshot:
         """Kelvin of all cells (nz, ny, nx) in the file's precision; every access reads the file again."""
         return self._read(...)
 
-    T = temperature  # its name on paper, and in files of format 1
+    T = temperature  # its symbol in formulas, and its name in files of format 1
 
     def every(self, stride):
         """Kelvin of every `stride`th cell along each axis (nz, ny, nx); only these are held in memory."""

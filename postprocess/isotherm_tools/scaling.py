@@ -82,7 +82,7 @@ class ModelInputs(NamedTuple):
     """Values given on the command line, in SI units. They have priority over those measured by the runs; None: use the measured value."""
 
     kind: Optional[str] = None  # weak or strong
-    ranks: tuple = tuple(2**i for i in range(3, 13))  # counts to predict besides the measured ones
+    ranks: tuple = tuple(2**i for i in range(3, 13))  # counts to predict in addition to the measured ones
     ranks_per_host: Optional[int] = None
     inside_bandwidth: Optional[float] = None
     inside_latency: Optional[float] = None
@@ -190,7 +190,7 @@ def scaling_series(records, inputs):
         notes.append(f"the prediction is from one run ({counted(base.ranks, 'rank')}): no other run tests it")
     notes += differences(records, inputs)
     if thin := [row for row in rows if not row.fits]:
-        notes.append(f"no prediction for {', '.join(sorted({str(row.ranks) for row in thin}, key=int))} ranks (their blocks are thinner "
+        notes.append(f"no prediction for {', '.join(sorted({str(row.ranks) for row in thin}, key=int))} ranks (their subdomains are thinner "
                      f"than the halo, {counted(thin[0].method.halo_width, 'cell')})")
     return SimpleNamespace(
         kind=kind, base=base, method=rows[-1].method, costs=costs, machine=machine, notes=notes + lacks(machine, rows),
@@ -199,13 +199,13 @@ def scaling_series(records, inputs):
 
 def kind_of(records):
     if records[0].ranks == records[-1].ranks:
-        raise Failure(COMMAND_LINE, f"runs of one rank count ({records[0].ranks}) are neither weak nor strong; add runs, or say --kind")
+        raise Failure(COMMAND_LINE, f"runs of one rank count ({records[0].ranks}) are neither weak nor strong; add runs, or give --kind")
     if len({record.cells for record in records}) == 1:
         return STRONG
     shares = [record.rank_cells for record in records]
     if max(shares) <= EVEN * min(shares):
         return WEAK
-    raise Failure(DATA, f"the runs have neither one grid nor the same cells per rank ({grids_text(records)}); leave some out, or say "
+    raise Failure(DATA, f"the runs have neither one grid nor the same cells per rank ({grids_text(records)}); leave some out, or give "
                         "--kind")
 
 
@@ -249,7 +249,7 @@ def lacks(machine, rows):
         without = [row.ranks for row in rows if wire in model.unknown_wires(machine, row.ranks)]
         why = f"(the wires {wire} are unknown); give {names}"
         if rows[0].ranks in without:
-            return [f"no prediction, for the run that all is compared with has none {why}"]
+            return [f"no prediction, as the run that others are compared with has none {why}"]
         if without:
             notes.append(f"no prediction from {min(without)} ranks on {why}")
     return notes
@@ -281,7 +281,7 @@ def add(subcommands):
                             metavar="N,N", help="predict these too (default: powers of two from 8 to 4096)")
 
     machine = subcommand.add_argument_group(
-        "the machine", "Nothing is assumed: what neither the runs measured nor is given here is not predicted.")
+        "the machine", "A prediction needs each value from the measurements of the runs or from these options.")
     machine.add_argument("--gpus-per-node", dest="ranks_per_host", type=number_from(1), metavar="N",
                          help="ranks per host (default: the most that a run had)")
     bandwidth, time = number_from(1e-9, kind=float, unit=1e9), number_from(0, kind=float, unit=1e-6)
@@ -290,14 +290,14 @@ def add(subcommands):
                              help=f"of a GPU {what}, each way (default: as measured)")
         machine.add_argument(f"--{name}-latency", dest=f"{wire}_latency", type=time, metavar="US", help="likewise (default: as measured)")
     machine.add_argument("--message-overhead", dest="overhead", type=time, default=0.0, metavar="US",
-                         help="what a message costs before the next one starts (default: 0)")
+                         help="time of a message before the next one starts (default: 0)")
 
-    program = subcommand.add_argument_group("the program", "Instead of what the runs did.")
+    program = subcommand.add_argument_group("the program", "These options replace the values of the runs.")
     program.add_argument("--halo-width", type=number_from(1), metavar="N", help="sweeps for one exchange")
     program.add_argument("--overlap", choices=("on", "off"), help="hide the exchange behind the interior")
     program.add_argument("--check-interval", type=number_from(1), metavar="N", help="sweeps for one norm")
     program.add_argument("--launch-latency", dest="launch", type=time, default=0.0, metavar="US",
-                         help="the part of a sweep that does not shrink with the block (default: 0)")
+                         help="the part of a sweep that does not shrink with the subdomain (default: 0)")
     program.add_argument("--cell-time", choices=("sweeps", "copy"), default="sweeps",
                          help="from the sweeps of the run on fewest ranks, or from the least traffic at its copy "
                               "bandwidth (default: sweeps)")

@@ -1,6 +1,6 @@
 """A model of the time of a sweep on P GPUs, from a few measured figures. Pure functions; seconds, bytes, cells.
 
-A block of n_x x n_y x n_z cells exchanges d layers every d sweeps. Sweep j = 1..d of such a period computes the block
+A subdomain of n_x x n_y x n_z cells exchanges d layers every d sweeps. Sweep j = 1..d of such a period computes it
 and d - j layers beyond each side that it shares with another rank, so
 
     computed = sum over j of the product over axes of (n_a + (d - j) sides_a),     sides_a = 0, 1 or 2
@@ -17,7 +17,7 @@ Schauser and Scheiman, SPAA 1995): messages are sent concurrently, so that a ran
 messages over one kind of wire share the bandwidth; `overhead` is the time of a message before the next one starts. There
 are two kinds of wire, within a host and between hosts, and both are used at once. Ranks are ordered in the process grid
 with x fastest and fill one host after another; the slowest rank determines the time. Not modelled: noise, caches that
-hold a small block, packing beyond its share in the measured bandwidth.
+hold a small subdomain, packing beyond its share in the measured bandwidth.
 """
 
 import math
@@ -80,13 +80,13 @@ class Share(NamedTuple):  # of one rank
 
 
 def fits(layout, halo_width):
-    """Has every block all cells that a neighbour needs?"""
+    """True if every subdomain has all cells that a neighbour needs."""
     axes = zip(layout.cells, layout.parts, layout.periodic)
     return all(n // p >= (halo_width if p > 1 or around else 1) for n, p, around in axes)
 
 
 def unknown_wires(machine, ranks):
-    """The wires that a prediction for so many ranks needs, and whose figures are unknown."""
+    """The wires that a prediction for this number of ranks needs, and whose figures are unknown."""
     needed = [(INSIDE, machine.inside, min(ranks, machine.ranks_per_host) > 1), (BETWEEN, machine.between, ranks > machine.ranks_per_host)]
     return [name for name, wire, is_used in needed if is_used and wire is None]
 

@@ -1,4 +1,4 @@
-"""The results of a study from its study.json, and figures of its quantities against what varies."""
+"""Reads the results of a study from its study.json, and draws its quantities against the varied keys."""
 
 import math
 from pathlib import Path
@@ -27,7 +27,7 @@ class Study:
         with content_of(self.path / FILE, "study"):
             self.varied, self.units = list(self.record["varied"]), dict(self.record["units"])
             self.reported, self.columns = list(self.record["report"]), list(self.record["columns"])
-            # `value(name)`: of a column or a varied key; None if it is not known.
+            # `value(name)`: the value of a column or a varied key; None if it is unknown.
             self.cases = [SimpleNamespace(**case, value=case["values"].get, is_finished=case["state"] in FINISHED)
                           for case in self.record["cases"]]
             self.numbers = {name for case in self.cases for name, value in case.values.items() if is_number(value)}
@@ -53,8 +53,8 @@ class Study:
 
 def axes_of(study):
     """The axes of the cases: varied keys, except those that another key determines, as the keys of a zip determine each other. If the
-    keys do not distinguish all cases, their names do. Numbers come first, those with most values before others. The number of a repeat
-    is no axis: repeats are several points at one place."""
+    keys do not distinguish all cases, the only axis is their name. Axes of numbers are first, those with most values before others. The
+    number of a repeat is no axis: repeats are several points at one value."""
     found = {key: values for key in study.varied if len(set(values := [str(case.value(key)) for case in study.cases])) > 1}
 
     def numeric(key):
@@ -83,9 +83,9 @@ LONG_WORDS = 24  # characters of all labels of an axis, above which they are sla
 
 def add(subcommands):
     subcommand = add_subcommand(subcommands, "study-plot", draw_study,
-                                "draw each quantity that a study reports against what varies in it", "STUDY_DIRECTORY")
+                                "draw each quantity that a study reports against the varied keys", "STUDY_DIRECTORY")
     subcommand.add_argument("--columns", metavar="NAME,NAME", help="of study.csv, without units (default: those of study.report)")
-    subcommand.add_argument("--orders", action="store_true", help="with the order of each line: its slope in logarithms, at its low end")
+    subcommand.add_argument("--orders", action="store_true", help="add the order of each line: its slope in logarithms, at its low end")
 
 
 def draw_study(options):
@@ -126,7 +126,7 @@ def quantities_figure(study, names, title="", orders=False):
 
 
 def draw_quantity(panel, study, name, orders=False):
-    """Numbers form a line, words stand side by side. Unfinished cases leave a gap; open points: not converged."""
+    """Numbers form a line, words are ticks. Unfinished cases have no point; open points have not converged."""
     axis = study.axes[0]
     along = list(dict.fromkeys(case.value(axis) for case in study.cases))  # words in the order of the study
     is_line = all(map(is_number, along))

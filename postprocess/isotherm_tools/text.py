@@ -100,7 +100,7 @@ def shell_words(words):
 
 
 def meant(word, known, otherwise, form="'{}'"):
-    """The word of `known` that was probably meant, if one is near."""
+    """A hint with the most similar word of `known`, such as "did you mean 'slice'?"; `otherwise` if no word is similar."""
     near = get_close_matches(word.lower(), known, 1)
     return f"did you mean {form.format(near[0])}?" if near else otherwise
 

@@ -66,7 +66,7 @@ def check_record(done, record, bytes_per_cell):
     for place, (line, entry) in enumerate(zip(lines, entries), 1):
         words = line.split()
         assert words[0] == str(place) and words[1:1 + len(entry["settings"])] == list(entry["settings"].values())
-        assert ", within noise of the first" in line if entry["within_noise"] else line.split("same")[1] in ("", " (the others' reference)")
+        assert ", within noise of the first" in line if entry["within_noise"] else line.split("same")[1] in ("", " (the reference)")
 
 
 def test_a_deck_that_starts_from_its_exact_solution(folder):
@@ -178,7 +178,7 @@ def test_other_bits_are_found_and_have_no_time(folder, tmp_path_factory):
 def test_too_many(folder):
     done, record = compare(folder, "--limit", 6)
     assert settings(record) == {(kernel,) for kernel in ["reference", *LECTURES, "openmp", "temporal_openmp"]} and record["left_to_the_deck"] == ["reduction"]
-    assert "left to the deck, as they would be too many: reduction; see --axes and --limit\n" in done.stdout
+    assert "not varied, as there would be too many combinations: reduction; see --axes and --limit\n" in done.stdout
     (folder / "compare.json").unlink()
     done = isotherm("compare", "deck.yaml", "--axes", "kernel,reduction", "--limit", 7, cwd=folder)
     expect_rejected(folder, done, 2, "compare: kernel (6) x reduction (4) have more than 7 legal combinations; ")
@@ -272,4 +272,4 @@ def test_a_baseline_of_something_else_is_refused(folder):
     done = ran("baseline", "baseline.json", "runs/deck/run.json", cwd=folder, code=65)
     assert done.stderr.startswith("'baseline.json' has no figure of merit in common with this (")
     done = ran("compare", "deck.yaml", "--baseline", "runs/deck/run.json", cwd=folder, code=65)
-    assert done.stderr == "'runs/deck/run.json' is of no comparison; name what isotherm compare --json has written\n"
+    assert done.stderr == "'runs/deck/run.json' is no record of a comparison; name a file that isotherm compare --json has written\n"

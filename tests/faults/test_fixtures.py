@@ -150,4 +150,4 @@ def test_a_study_collects_earlier_records_and_refuses_newer_ones(tmp_path):
     assert (again["state"], again["values"]) == ("done", {**first["values"], "tile": None})
     path.write_text(json.dumps({**now, "schema_version": 4}))
     newer = ran("study", "deck.yaml", "--collect", cwd=tmp_path, code=65).stderr
-    assert newer.startswith("'out/a/run.json' has schema version 4, and this isotherm knows them to 3; ")
+    assert newer.startswith("'out/a/run.json' has schema version 4, and this isotherm reads versions up to 3; ")

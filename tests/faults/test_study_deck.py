@@ -77,7 +77,7 @@ def test_what_matches_all_of_an_entry_is_left_out(parse):
         "steps-1_precision-fp32", "steps-1_precision-fp64", "steps-2.0_precision-fp64"]
     deck = parse(study(matrix + "  exclude: [{problem.steps: 5}]\n"))
     assert len(deck.cases) == 4
-    assert deck.warnings == ["deck.yaml:12:12: study.exclude.0: leaves out no case that none before it does; remove it?"]
+    assert deck.warnings == ["deck.yaml:12:12: study.exclude.0: excludes no further case; remove it?"]
     assert names(parse(study("  matrix: {problem.steps: [1, 2]}\n  list: [{name: a}, {name: b}]\n"
                              "  exclude: [{name: b, problem.steps: 1}]\n"))) == ["steps-1_a", "steps-2_a", "steps-2_b"]
 
@@ -120,9 +120,9 @@ WRONG = [
     ("  metrix: {precision: [fp32]}\n", "deck.yaml:11:3: study.metrix: unknown key; did you mean 'matrix'?"),
     # A key may occur in one of them only.
     ("  matrix: {precision: [fp32]}\n  zip: {precision: [fp64]}\n",
-     "deck.yaml:12:9: study.zip.precision: study.matrix on line 11 says it too; keep one"),
+     "deck.yaml:12:9: study.zip.precision: study.matrix on line 11 sets it too; keep one"),
     ("  matrix: {solver: [{kernel: openmp}]}\n  list: [{name: a, solver.kernel: openmp}]\n",
-     "deck.yaml:12:20: study.list.0.solver.kernel: 'solver' in study.matrix on line 11 says it too; keep one"),
+     "deck.yaml:12:20: study.list.0.solver.kernel: 'solver' in study.matrix on line 11 sets it too; keep one"),
     ("  list: [{name: a, precision: fp32, precision: fp64}]\n", "deck.yaml:11:37: study.list.0.precision: stands twice ("),
     ("  matrix: {precision: [fp32, fp64, fp32]}\n", "deck.yaml:11:36: study.matrix.precision.2: fp32 stands twice; keep one"),
     # Shapes.
@@ -130,7 +130,7 @@ WRONG = [
     ("  matrix: {precision: []}\n", "deck.yaml:11:23: study.matrix.precision: the list is empty"),
     ("  matrix: [precision]\n", "deck.yaml:11:11: study.matrix: a list stands where a map of keys is wanted; write {key.path: [values]}"),
     ("  zip: {precision: [fp32, fp64], problem.steps: [1]}\n",
-     "deck.yaml:11:50: study.zip.problem.steps: has 1 value and precision has 2 (they go together); give them as many"),
+     "deck.yaml:11:50: study.zip.problem.steps: has 1 value and precision has 2 (a case takes one of each); give them as many"),
     ("  list: []\n", "deck.yaml:11:9: study.list: an empty list stands where a list of maps is wanted; write [{key.path: value}]"),
     ("  limit: 5\n", "deck.yaml:10:1: study: has no cases; add matrix, zip or list, or a section scaling"),
     ("  matrix: {ranks: [0]}\n", "deck.yaml:11:20: study.ranks: 0 is out of range; write a whole number from 1 to 1e6"),
@@ -166,7 +166,7 @@ WRONG = [
     ("scaling: {ranks: [1, 2]}\n", "deck.yaml:10:1: scaling.kind: is missing; add kind: strong"),
     ("scaling: {kind: weak, ranks: []}\n", "deck.yaml:10:30: scaling.ranks: the list is empty"),
     (SCALING + "study: {matrix: {ranks: [3]}}\n", "deck.yaml:11:18: study.matrix.ranks: scaling.ranks on line 10"),
-    (SCALING + "study: {ranks: 3}\n", "deck.yaml:11:16: study.ranks: says what scaling says too; keep one"),
+    (SCALING + "study: {ranks: 3}\n", "deck.yaml:11:16: study.ranks: is set by scaling too; keep one"),
     (SCALING + "study: {launcher: \"srun -N {nodes} -n {ranks}\"}\n", "deck.yaml:11:19: study.launcher: has {nodes}"),
     (GPUS, "argument 1: parallel.device: cpu (and scaling counts GPUs); write scaling.ranks, or cuda", ["parallel.device=cpu"]),
     (GPUS, "argument 1: parallel.ranks_per_gpu: 2 (and scaling.gpus counts GPUs with a rank", ["parallel.ranks_per_gpu=2"]),

@@ -151,7 +151,7 @@ def test_a_deck_that_changes_while_its_jobs_wait_is_not_run(work, queue):
     write_study(work, CASES.replace("problem.steps: 6", "problem.steps: 7"))
     script = work / "out" / "study_ranks_1.sbatch"
     task = start(script, 4, code=65, SLURM_ARRAY_JOB_ID="11")
-    assert task.stderr.startswith("case d: is not what was submitted as 11_4 (problem.steps 6 -> 7); ")
+    assert task.stderr.startswith("case d: differs from the case submitted as 11_4 (problem.steps 6 -> 7); ")
     assert not (work / "out" / "d" / "run.json").exists()
     start(script, 3, SLURM_ARRAY_JOB_ID="11")  # c is unchanged
     submit(work, queue)
@@ -188,7 +188,7 @@ NEEDED = "#!/bin/sh\n#SBATCH -a @tasks@\n#SBATCH -n @ranks@\n: @cases@\n@command
     ("", [], 66, "study.slurm.template: 'own.sbatch' cannot be read (it is empty); name a copy of inputs/study.sbatch"),
     (NEEDED.replace("@tasks@", "1").replace("@command@", ""), [], 65, "own.sbatch: has no '@tasks@', '@command@'"),
     (NEEDED.replace("@ranks@", "@rank@"), [], 65, "own.sbatch:3: unknown place-holder '@rank@'; did you mean '@ranks@'?"),
-    (NEEDED, ["study.slurm.options=[--time=1]"], 65, "own.sbatch: has no '@options@' (what stands there decides what"),
+    (NEEDED, ["study.slurm.options=[--time=1]"], 65, "own.sbatch: has no '@options@' (placeholders decide what a task runs"),
     (NEEDED, ['study.slurm.options=["--time=1\\nrm -rf"]'], 65, "argument {}: study.slurm.options.0: '--time=1\\x0Arm"),
     (NEEDED, ["study.slurm.options=[gpu]"], 65, "argument {}: study.slurm.options.0: 'gpu' is no option of sbatch"),
     (NEEDED, ["output.directory=a b"], 73, "cannot use '{}/a b' as the directory of a study with --slurm")])

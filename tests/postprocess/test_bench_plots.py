@@ -204,4 +204,4 @@ def test_time_blocks_rise_under_their_copy_bandwidths(tmp_path):
     assert lines["fused, 10 x 10 x 10"][1] == pytest.approx([1e-3, 2e-3, 4e-3])  # GPts/s
     assert "slow, 10 x 10 x 10" not in lines and lines["single, 10 x 10 x 10"] == ([1], pytest.approx([1e-3]))
     assert lines["copy bandwidth, one sweep per pass"][1] == pytest.approx([1.25e-3, 1.25e-3])  # 20 MB/s at 16 bytes
-    assert lines["copy bandwidth, so many sweeps per pass"] == ([1, 4], pytest.approx([1.25e-3, 5e-3]))
+    assert lines["copy bandwidth, n sweeps per pass"] == ([1, 4], pytest.approx([1.25e-3, 5e-3]))

@@ -134,8 +134,8 @@ def test_a_benchmark_of_another_device_is_said(run, bench, tmp_path):
     other = tmp_path / "other.json"
     other.write_text(json.dumps(content))
     bare = changed(run, tmp_path / "bare")
-    assert "its copy bandwidth is another" in report(bare, tmp_path / "a.html", "--bench", other).text
-    assert "its copy bandwidth is another" not in report(bare, tmp_path / "a.html", "--bench", bench).text
+    assert "with another copy bandwidth" in report(bare, tmp_path / "a.html", "--bench", other).text
+    assert "with another copy bandwidth" not in report(bare, tmp_path / "a.html", "--bench", bench).text
 
 
 def test_wrong_arguments_and_what_is_no_run_are_refused_and_leave_nothing(run, tmp_path, tmp_path_factory, monkeypatch, refused):

@@ -268,7 +268,7 @@ def test_what_cannot_be_predicted_is_said(strong, inputs, known, note):
 def test_without_a_prediction_of_the_smallest_run_there_is_none(strong):
     series = series_of([strong[0], strong[2]], ModelInputs())
     assert predicted(series, "step") == [None, None]
-    assert len(series.notes) == 1 and series.notes[0].startswith("no prediction, for the run that all is compared with has none (")
+    assert len(series.notes) == 1 and series.notes[0].startswith("no prediction, as the run that others are compared with has none (")
 
 
 def test_different_kernels_are_said(strong, tmp_path):
@@ -382,7 +382,7 @@ def test_what_is_no_run_and_runs_that_make_no_series_are_refused(strong, tmp_pat
     early = write_run(tmp_path, 1, 1e-3, performance={"step_s": None, "points_per_s": None})
     why = f"scaling: {early}/run.json holds no measured sweeps (the run ended before its first)\n"
     refused(65, why, "scaling", early)
-    why = "scaling: runs of one rank count (4) are neither weak nor strong; add runs, or say --kind\n"
+    why = "scaling: runs of one rank count (4) are neither weak nor strong; add runs, or give --kind\n"
     refused(2, why, "scaling", strong[0])
     why = "scaling: the runs have neither one grid nor the same cells per rank (64x64x64 on 1, 64x64x96 on 2); "
     refused(65, why, "scaling", strong[1], write_run(tmp_path, 2, 1e-3, (64, 64, 96)))

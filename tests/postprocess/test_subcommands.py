@@ -246,7 +246,7 @@ def test_two_runs_share_nothing(earlier_run, tmp_path):
 
 
 @pytest.mark.parametrize("version, problem", [
-    (4, "has schema version 4, and this package knows them to 3; "),
+    (4, "has schema version 4, and this package reads versions up to 3; "),
     *((version, f"is no run record of isotherm (its schema_version is {version!r})") for version in (0, True, "1", None))])
 def test_another_version_is_refused(tmp_path, version, problem):
     content = {**json.loads(RECORDS[0].read_text()), "schema_version": version}

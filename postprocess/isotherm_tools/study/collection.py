@@ -2,7 +2,7 @@
 
 The cases of a deck with `scaling:` are strong or weak series, with speed-up and efficiency as in ../scaling.py. A count with
 several runs has the time of the median run; if their number is even, of the faster of the two in the middle. If the
-smallest count has no time, both are missing: no other count replaces it."""
+smallest count has no time, speed-up and efficiency are missing: no other count replaces it."""
 
 import csv
 import math
@@ -84,7 +84,7 @@ class Collection:
                 for series in self.series]}} if deck.scaling else {})}
 
     def add(self, case, status):
-        # Results of an earlier deck are not those of this case.
+        # Results of an earlier deck do not belong to this case.
         run = {} if status.state == "changed" else state.run_record(case)
         # The numbers of the last line of history.csv that has diagnostics.
         lines = state.text_or_empty(case.folder / "history.csv").splitlines() if run else []
@@ -128,7 +128,7 @@ class Collection:
 def value_at(run, path):
     """The value at a path such as "performance.step_s"; a list of numbers as 24x20x16; None if there is none, or no single value."""
     at = run
-    with suppress(KeyError, TypeError):  # of what is not there, and of a value that has no parts
+    with suppress(KeyError, TypeError):  # the path does not exist, or leads into a value without parts
         for part in path.split("."):
             at = ({str(i): item for i, item in enumerate(at)} if isinstance(at, list) else at)[part]
         numbers = isinstance(at, list) and all(map(is_number, at))
@@ -161,7 +161,7 @@ class ScalingSeries:
                 "ranks": ranks, "cells": list(of_ranks[0].cells), "runs": len(timed), "case": middle and middle.name,
                 "step_s": middle and middle.step_s, **self.speed_of(middle), "halo_hidden_percent": middle and middle.halo_hidden_percent,
                 "remark": remark or None})
-        # One problem has one answer on any ranks; cases that ended at another sweep have another answer.
+        # One problem has one answer on any ranks; cases that ended at other sweeps have other answers.
         problems = groups((case for case in cases if case.step_s is not None and case.fingerprint),
                           lambda case: (*case.cells, case.sweeps or 0))
         answers = {problem: {case.fingerprint for case in those} for problem, those in sorted(problems.items())}

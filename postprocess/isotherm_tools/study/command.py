@@ -17,7 +17,7 @@ from isotherm_tools.text import (
 
 def parse(words):
     top = Parser(prog="isotherm study", allow_abbrev=False,
-                 description="Runs the cases of a deck with study: or scaling:, and collects what they have come to.")
+                 description="Runs the cases of a deck with study: or scaling:, and collects their results.")
     top.add_argument("deck", help="the deck, a YAML file")
     top.add_argument("overrides", nargs="*", metavar="key.path=value", help="replaces any key of the deck that does not vary")
     top.add_argument("--dry-run", action="store_true",
@@ -27,10 +27,10 @@ def parse(words):
     top.add_argument("--retry", action="store_true", help="start failed cases again")
     top.add_argument("--slurm", action="store_true", help="submit the cases as Slurm job arrays instead of running them here")
     top.add_argument("--case", metavar="NAME", default="", help="run this case alone, and collect nothing")
-    top.add_argument("--collect", action="store_true", help="start nothing: collect what is there")
+    top.add_argument("--collect", action="store_true", help="start nothing; collect the results that exist")
     top.add_argument("--limit", type=number_from(1, 100000), default=0, metavar="N", help="the most cases (default: study.limit)")
-    top.add_argument("--force", action="store_true", help="take the study's directory though another seems to write there")
-    # What isotherm check says of a deck of several cases, and its options for one case.
+    top.add_argument("--force", action="store_true", help="use the study's directory even if another study seems to write there")
+    # isotherm check of a deck with cases starts this command with --check and with its own options; those for one case have no effect.
     flags = ("--check", "--resolved", "--ranks-table")
     for name in ("--ranks", "--gpu-memory", *flags):
         top.add_argument(name, action="store_true" if name in flags else "store", help=argparse.SUPPRESS)
@@ -124,7 +124,7 @@ def conclude(options, deck, collection, stopped_by):
     """Returns the exit code, or raises a failure that says what to do about the results of the cases."""
     cases = counted(len(deck.cases), "case")
     stops = [value_at(case["run"], "continuation.stopped_by") for case in collection.cases]
-    # Without more time they never make one.
+    # Without more time these cases never complete a step.
     no_step = [case["name"] for case, by in zip(collection.cases, stops)
                if by == "the wall time" and not value_at(case["run"], "performance.sweeps")]
     why = f" (no time for a step: {', '.join(shortened(no_step, 3))}; give more solver.walltime)" if no_step else (
@@ -155,9 +155,9 @@ def plan_rows(deck, statuses):
 
 
 def dry_run_text(deck, retry):
-    """The text of a dry run with times, for which it measures the copy bandwidth of this host; starts no case, writes no file."""
+    """The text of a dry run. Measures the copy bandwidth of this host to estimate times; starts no case, writes no file."""
     statuses = state.case_statuses(deck, deck.cases)
-    # Of the first case of each backend: the size of the arrays of the copy.
+    # The size of the arrays of the copy: the cells of the first case of each backend.
     cells = {case.plan["backend"]: prod(case.plan["cells"]) for case in reversed(deck.cases)}
     answers = deck.ask([{"bandwidth": backend, "bytes": 8 * count} for backend, count in cells.items()])
     bandwidths = {backend: program.raise_error(answer)["bytes_per_s"] for backend, answer in zip(cells, answers)}
@@ -169,7 +169,7 @@ def dry_run_text(deck, retry):
     text = aligned("lrrrrrlr", [[*head, "time"], *([*row, human_duration(times[row[0]]) if row[0] in times else "-"] for row in rows)])
     text += (f"\n{len(times)} of {counted(len(deck.cases), 'case')} to run in {in_quotes(deck.directory)}: "
              f"{human_duration(sum(times.values()))} of sweeps, {human_bytes(files)} of files of the field, at most {human_bytes(memory)} "
-             "of memory a case\n")
+             "of memory per case\n")
     for backend in sorted(bandwidths):
         text += ("Times are estimates: the least traffic of all sweeps (of a steady problem as if it took them all) over a copy bandwidth "
                  f"of {bandwidths[backend] / 1e9:.1f} GB/s, measured here ({backend}).\n")

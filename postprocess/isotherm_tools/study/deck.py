@@ -21,7 +21,7 @@ MOST_LINES = 100  # lines of problems
 SHOWN = 3  # names of cases after a problem that not all cases have
 LONGEST_NAME = 120  # bytes, so that a file name with suffix and sweep has less than 255
 KEY = r"\{([^{}]*)\}"  # of study.name
-# Why keys cannot vary; of other keys the program says it. Ranks, which are no key of a deck, may vary.
+# Reasons why keys cannot vary; the program has those of other keys. Ranks, which are no key of a deck, may vary.
 WHY_NOT = {"ranks": "", "output": "cannot vary as a whole (its directory is the study's); vary the keys in it", **dict.fromkeys(
     ("output.directory", "output.overwrite"), "cannot vary (each case has a folder of its own in that of the study); remove it")}
 RESERVED = ("study.csv", "study.json", "run.lock", "deck", "deck.resolved")  # names of files of a study or a run
@@ -55,7 +55,7 @@ class StudyDeck:
         self.cases = [case.resolved(answer) for case, answer in zip(found.cases, answers)]
 
     def check_cases(self):
-        """Can this host run them?"""
+        """Fails if this host cannot run a case."""
         for case in self.cases:
             if case.refused:
                 raise Failure(case.refused["code"], f"{case.refused['text']} [case {case.name}]")
@@ -115,7 +115,7 @@ class StudyCase:
 
     def resolved(self, answer):
         self.deck, self.cells, self.plan, self.refused = (answer.get(key) for key in ("deck", "cells", "plan", "refused"))
-        self.settings = {**answer["values"], **self.settings}  # of the deck where the case sets none
+        self.settings = {**answer["values"], **self.settings}  # a key that the case omits has the deck's value
         self.folder = Path(answer["directory"]) / self.name
         self.deck_file = self.folder / f"{self.name}.yaml"
         # Measures its share of the work of a study: cells times sweeps; a steady case may do fewer sweeps.
@@ -143,7 +143,7 @@ def within(key, around):
 class Expansion:
     """runs x matrix x zip x list x counts of ranks, without excluded combinations. Counts of ranks change fastest, then the last key of
     the matrix; runs change slowest, so that drift of the machine affects all counts alike. Only one of these may set a key. Each is an
-    axis: a list of settings that belong together, {key: node}, where `name` has the word that the list gives them."""
+    axis: a list of settings that belong together, {key: node}; its `name` is the name in the list."""
 
     def __init__(self, sections, problems, limit):
         self.sections, self.problems, self.limit = sections, problems, limit
@@ -156,7 +156,7 @@ class Expansion:
         if maps := self.maps(sections["list"], "study.list"):
             axes.append([self.entry(each, f"study.list.{i}", "study.list") for i, each in enumerate(maps)])
         if self.scaling and sections["ranks"]:
-            problems.add("study.ranks", "says what scaling says too; keep one")
+            problems.add("study.ranks", "is set by scaling too; keep one")
         if self.repeats > 1:
             self.varied["run"] = None
             axes.insert(0, [{"run": number_node(run, [0, 1, 1])} for run in range(1, self.repeats + 1)])
@@ -198,7 +198,7 @@ class Expansion:
                 self.cases.append(StudyCase(ranks.get("count", 1), settings, run["count"], of_series, word))
         for i, cases in enumerate(left_out):
             if cases == 0:
-                self.problems.add(f"study.exclude.{i}", "leaves out no case that none before it does; remove it?", is_warning=True)
+                self.problems.add(f"study.exclude.{i}", "excludes no further case; remove it?", is_warning=True)
         left = len(self.cases)
         if not left:
             self.problems.add("study.exclude", f"leaves out all {count} cases; remove an entry")
@@ -238,8 +238,8 @@ class Expansion:
         for axis in axes[1:]:
             if len(axis) != len(axes[0]):
                 first, (key, value) = next(iter(axes[0][0])), next(iter(axis[0].items()))
-                self.problems.add(f"{path}.{key}", f"has {counted(len(axis), 'value')} and {first} has {len(axes[0])} (they go "
-                                                   "together); give them as many", value["at"])
+                self.problems.add(f"{path}.{key}", f"has {counted(len(axis), 'value')} and {first} has {len(axes[0])} (a case "
+                                                   "takes one of each); give them as many", value["at"])
         return [[{key: node for part in parts for key, node in part.items()} for parts in zip(*axes)]] if axes else []
 
     def entry(self, node, at, path):
@@ -292,7 +292,7 @@ class Expansion:
             if other == name and where == path == "study.list" or not (other == name or within(name, other) or within(other, name)):
                 continue
             who = where if other == name else f"'{other}' in {where}"
-            self.problems.add(f"{at}.{name}", f"{who} on line {place[1]} says it too; keep one", key["at"])
+            self.problems.add(f"{at}.{name}", f"{who} on line {place[1]} sets it too; keep one", key["at"])
             return False
         self.taken.setdefault(name, (path, key["at"]))
         return True
@@ -330,7 +330,7 @@ def name_cases(expansion):
             problems.add("study.name", f"the name '{printable(case.name)}' of {who} {why}; write a pattern, such as "
                                        f"\"case_{{{next(iter(varied), 'name')}}}\"" if why else
                          f"{first[case.name]} and {who} have one name, '{case.name}' (and would have one folder); add to the pattern "
-                         "what tells them apart")
+                         "a key that distinguishes them")
             return
         first[case.name] = who
 

@@ -59,12 +59,12 @@ class Progress:
         """None before a case has ended, and if all cases take longer than estimated."""
         if self.gone == self.cases or not self.seconds_of_sweeps > 0:
             return None
-        beside = (self.seconds - self.seconds_of_sweeps) / self.ended_cases
+        outside = (self.seconds - self.seconds_of_sweeps) / self.ended_cases
         rate = self.ended_work / self.seconds_of_sweeps
-        left = [max(beside + job.case.work / rate - job.seconds, 0) for job in running]
+        left = [max(outside + job.case.work / rate - job.seconds, 0) for job in running]
         waiting_work = self.work - self.gone_work - sum(job.case.work for job in running)
         waiting = max(self.cases - self.gone - len(running), 0)
-        whole = sum(left) + waiting * beside + max(waiting_work, 0) / rate
+        whole = sum(left) + waiting * outside + max(waiting_work, 0) / rate
         return max([whole / self.jobs, *left]) if whole > 0 else None
 
     def show(self, running):
@@ -87,13 +87,13 @@ class Progress:
 
 
 def in_background():
-    """Is this a background process? Then it must not write to the terminal line of the shell."""
+    """True for a background process, which must not write to the terminal line of the shell."""
     with suppress(OSError):
         return os.tcgetpgrp(2) != os.getpgrp()
     return False
 
 
-LOOK_INTERVAL = 0.2  # s between polls; the end of a case is noticed at once
+POLL_INTERVAL = 0.2  # s between polls; the end of a case wakes this process at once
 ONE_REQUEST = 0.5  # s within which signals count as one: launchers and timeout(1) signal a process and its group
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
 SESSIONS = "OMPI_MCA_orte_tmpdir_base"
@@ -183,7 +183,7 @@ class Runner:
                 self.pass_on_signal()
                 self.start_some()
                 self.progress.show(self.running)
-                signal.sigtimedwait([signal.SIGCHLD], LOOK_INTERVAL)
+                signal.sigtimedwait([signal.SIGCHLD], POLL_INTERVAL)
                 self.reap()
                 if self.lock:
                     self.lock.keep_alive()
@@ -222,7 +222,7 @@ class Runner:
             # The present state: the other run in the folder may have finished the case, or left a checkpoint.
             status, = state.case_statuses(self.deck, [job.case])
             if status.is_finished:
-                self.tell(job.case, status, "", 0)
+                self.report(job.case, status, "", 0)
                 continue
             job.resumes = job.resumes and status.has_checkpoint and status.state != "changed"
             self.start(job, status.has_files)
@@ -275,7 +275,7 @@ class Runner:
         ranks = max(each.ranks for each in self.deck.cases) if self.deck.scaling else case.ranks
         ranks = min(ranks, self.deck.sections["ranks_per_node"] or ranks)
         threads = max(1, len(os.sched_getaffinity(0)) // self.jobs // ranks)
-        # A launcher named in the deck sets its own binding.
+        # A launcher of the deck sets the binding itself.
         return {"OMP_NUM_THREADS": str(threads), **({} if self.deck.launcher else UNBOUND)}
 
     def reap(self):
@@ -301,12 +301,12 @@ class Runner:
             return
         status.message = status.message or message
         if code == state.STOPPED and state.run_record(case).get("continuation", {}).get("stopped_by") == state.END_OF_JOB:
-            self.queue.clear()  # others would be stopped as they start
+            self.queue.clear()  # other cases would be stopped at their start
         if self.stopped_by and status.state == "failed" and state.text_or_empty(case.folder / "run.json") == job.record_before:
             status.state = "stopped before it began,"
-        self.tell(case, status, by_signal or f"exit code {code}", wall)
+        self.report(case, status, by_signal or f"exit code {code}", wall)
 
-    def tell(self, case, status, why, wall):
+    def report(self, case, status, why, wall):
         failed = status.state == "failed"
         text = (f"{case.name}: {status.state}{f' ({why})' if failed else ''} after {human_duration(wall)}"
                 + (f": {escaped(status.message)}" if failed and status.message else ""))
@@ -317,9 +317,9 @@ class Runner:
 
 
 def last_words(case, said_before):
-    """The first line of stderr after warnings: the program's. Launchers add more after it; their own errors begin with a rule."""
+    """The first line of stderr that is no warning and no line of dashes: the message of the program. Launchers add their own after it."""
     said = state.text_or_empty(case.folder / "stderr.txt")[said_before:]
-    if "attempt to run as root" in said:  # Open MPI's, which has a page of words for it
+    if "attempt to run as root" in said:  # of Open MPI, which prints a page of text
         return ("the launcher starts no ranks for root; set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or be another "
                 "user")
     lines = [line for line in said.split("\n") if not line.startswith("warning: ") and re.search("[^- ]", line)]

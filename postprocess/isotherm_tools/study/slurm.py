@@ -46,7 +46,7 @@ def fill(path, text, values):
 
     filled = re.sub("@([a-z_]+)@", value, text)  # other uses of @ are no placeholders: an address, "${cases[@]}"
     if missing := ", ".join(f"'@{name}@'" for name in needed if name not in used):
-        raise Failure(DATA, f"{path}: has no {missing} (what stands there decides what a task runs); add it as in inputs/study.sbatch")
+        raise Failure(DATA, f"{path}: has no {missing} (placeholders decide what a task runs); add it as in inputs/study.sbatch")
     return filled
 
 
@@ -59,14 +59,14 @@ def array_text(tasks, at_once=0):
 
 
 class Submission:
-    """`options`: of isotherm study; `jobs` of them is the number of tasks at once, 0: no limit."""
+    """`options`: of isotherm study; their `jobs` is the number of tasks at once, 0: no limit."""
 
     def __init__(self, deck, options):
         self.deck, cases, limit = deck, deck.cases, options.limit
         self.folder = Path(os.path.normpath(deck.directory.absolute()))
         if re.search(r"[\x00- \"'\\%#]", str(self.folder)):
             raise Failure(CANNOT_CREATE, f"cannot use {in_quotes(self.folder)} as the directory of a study with --slurm (a blank, quote, "
-                                         "'%' or '#' means something else to sbatch); choose another with output.directory=...")
+                                         "'%' or '#' has another meaning for sbatch); choose another with output.directory=...")
         self.template = read_template(deck.sections["template"])
         due, before = state.due_cases(deck, options.retry, "submits")
         submitted = {number: task for number in due if (task := read_submission(cases[number]).get("task"))}
@@ -79,7 +79,7 @@ class Submission:
         command = words + ("" if deck.launcher else f" {shell_words([LAUNCHER])}") + (" --retry" if options.retry else "")
         command += " --case \"${cases[SLURM_ARRAY_TASK_ID]}\""
         arrays = groups(left, lambda number: (cases[number].ranks, number // MOST_TASKS))
-        # All, before the first is submitted, so that a wrong template is rejected.
+        # Makes all scripts before the first is submitted, so that a wrong template is rejected in time.
         self.arrays = [self.script(f"ranks_{ranks}" + (f"_part_{part + 1}" if part else ""), ranks, command,
                                    {number % MOST_TASKS + 1: cases[number] for number in numbers}, options.jobs)
                        for (ranks, part), numbers in sorted(arrays.items())]
@@ -124,7 +124,7 @@ class Submission:
             say(f"job {job}: {counted(len(script.tasks), 'case')} on {counted(script.ranks, 'rank')}, by {in_quotes(script.file)}\n")
             jobs += f":{job}"
         last = self.submit_one(self.collecting, f"--dependency={jobs}")
-        say(f"job {last}: collects what they have come to, when all have ended, in {in_quotes(self.deck.directory / 'study.csv')}\n")
+        say(f"job {last}: collects their results, when all have ended, in {in_quotes(self.deck.directory / 'study.csv')}\n")
         return True
 
     def submit_one(self, script, *options):
@@ -133,7 +133,7 @@ class Submission:
         answer = ask("sbatch", "--parsable", *options, script.file)
         if job := re.match(r"\d+(?=[;\n]|$)", answer):  # "123;cluster"
             return job[0]
-        raise Failure(UNAVAILABLE, f"sbatch answered '{printable(answer)}', no job's number; submit {in_quotes(script.file)} by hand")
+        raise Failure(UNAVAILABLE, f"sbatch answered '{printable(answer)}', which is no job number; submit {in_quotes(script.file)} by hand")
 
 
 def ask(*words):
@@ -144,7 +144,7 @@ def ask(*words):
         return done.stdout
     said = "; ".join(done.stderr.rstrip("\n").split("\n"))
     raise Failure(UNAVAILABLE, f"{words[0]} ended with exit code {done.returncode if done.returncode > 0 else 128 - done.returncode} "
-                               f"({escaped(said) or 'without a word'}); edit study.slurm.template or study.slurm.options, or ask those who "
+                               f"({escaped(said) or 'without a message'}); edit study.slurm.template or study.slurm.options, or ask those who "
                                "run the cluster")
 
 
@@ -159,4 +159,4 @@ def check_unchanged_since_submission(deck):
     submission = read_submission(case)
     if submission.get("task") == task and (
             found := state.changes_since(deck, case, submission.get("deck", ""), submission.get("ranks", 1))):
-        raise Failure(DATA, f"case {case.name}: is not what was submitted as {task} ({', '.join(found)}); submit it again")
+        raise Failure(DATA, f"case {case.name}: differs from the case submitted as {task} ({', '.join(found)}); submit it again")

@@ -58,7 +58,7 @@ def read_json(path, known=None):
     except (ValueError, AttributeError):
         return {}
     if known and isinstance(version, int) and version > known:
-        raise Failure(DATA, f"{in_quotes(path)} has schema version {version}, and this isotherm knows them to {known}; use "
+        raise Failure(DATA, f"{in_quotes(path)} has schema version {version}, and this isotherm reads versions up to {known}; use "
                             "the one that wrote it, or a newer one")
     return content
 
@@ -98,8 +98,8 @@ def judge(deck, case, run, record, before):
     performance = typed(run, "performance", dict, {})
     status.seconds_of_sweeps = (performance.get("sweeps") or 0) * (performance.get("step_s") or 0)
     last = typed(record, "exit_code", int)
-    # The run ended before it wrote its record: run.json is missing, or is of the stopped run before it. An exit code of a launcher
-    # after a signal has no meaning.
+    # The run ended before it wrote its record: run.json is missing, or is that of an earlier run that was stopped. After a signal
+    # the exit code of a launcher has no meaning.
     outlived = status.exit_code == STOPPED and last is not None and last != STOPPED and DATA <= last <= DIVERGED
     if status.exit_code is None or outlived:  # exit code 0 without a record: there was nothing to do
         status.exit_code, status.message = last if last != DONE else None, typed(record, "message", str, "")
@@ -191,7 +191,7 @@ def has_ended(process, started):
 
 
 def why_stale(path, modified):
-    """Why the lock is stale; empty if its process may be alive."""
+    """The reason why the lock is stale; empty if its process may be alive."""
     host, process, started, job = owner_of(path)
     this_host, _, _, this_job = this_process()
     if host == this_host:
@@ -224,7 +224,7 @@ class DirectoryLock(AbstractContextManager):
         raise Failure(CANNOT_CREATE, f"cannot get {in_quotes(self.path)} (other runs are after it too); try again")
 
     def make_way(self, force):
-        """If several processes find a stale lock, one renames the very file that it has checked; all try again."""
+        """If several processes find a stale lock, one of them renames the file that it has checked; then all try again."""
         with suppress(OSError):  # the lock was just removed, or another process was faster
             seen = os.stat(self.path)
             host, process, _, _ = owner_of(self.path)
