@@ -217,7 +217,7 @@ def test_no_slurm_is_said_in_a_line(work, tmp_path):
 @pytest.mark.parametrize("body, message", [
     ("echo 'error: no partition gpu' >&2; echo 'error: failed' >&2; exit 1",
      "sbatch ended with exit code 1 (error: no partition gpu; error: failed); edit study.slurm.template or "),
-    ("echo welcome", "sbatch answered 'welcome\\x0A', no job's number; submit 'out/study_ranks_1.sbatch' by hand")])
+    ("echo welcome", "sbatch answered 'welcome\\x0A', which is no job number; submit 'out/study_ranks_1.sbatch' by hand")])
 def test_what_sbatch_says_otherwise_is_said_in_its_words(work, queue, body, message):
     queue.stand_in("sbatch", body)
     done = submit(work, queue, code=69)
