@@ -3,7 +3,7 @@
 #
 #   cd inputs/scaling && sbatch slurm_one_node.sh
 #
-# Each series is a study of its deck (isotherm study, scaling:): tables in the job's output, all else in its folder.
+# Each series is a study of its deck (isotherm study, scaling:): the job's output has its tables, its folder has all files.
 #SBATCH --job-name=isotherm-scaling
 #SBATCH --output=%x-%j.txt
 #SBATCH --exclusive
@@ -19,10 +19,10 @@
 
 isotherm=isotherm                   # EDIT: the program
 decks=${SLURM_SUBMIT_DIR:-$PWD}     # EDIT: the folder of this script
-results=$PWD/scaling_${SLURM_JOB_ID:-$$}  # EDIT: a folder to make; with that of an earlier job, what it left open
-repeats=3                           # EDIT: runs on each count; that with the median time counts
+results=$PWD/scaling_${SLURM_JOB_ID:-$$}  # EDIT: a new folder, or that of an earlier job, to finish its cases
+repeats=3                           # EDIT: runs on each count; the median time counts
 overrides=(parallel.device=cuda)    # EDIT: key=value for every run
-# What starts a run: 8 cores of each rank.
+# The launcher of a run: 8 cores for each rank.
 launcher="srun --nodes=1 --ntasks={ranks} --cpus-per-task=8 --cpu-bind=cores"  # EDIT: or "mpirun -n {ranks}"
 
 set -uo pipefail

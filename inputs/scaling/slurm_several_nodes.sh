@@ -3,7 +3,7 @@
 #
 #   cd inputs/scaling && sbatch slurm_several_nodes.sh
 #
-# Each series is a study of its deck (isotherm study, scaling:): tables in the job's output, all else in its folder.
+# Each series is a study of its deck (isotherm study, scaling:): the job's output has its tables, its folder has all files.
 #SBATCH --job-name=isotherm-scaling
 #SBATCH --output=%x-%j.txt
 #SBATCH --exclusive
@@ -19,11 +19,11 @@
 
 isotherm=isotherm                   # EDIT: the program
 decks=${SLURM_SUBMIT_DIR:-$PWD}     # EDIT: the folder of this script
-results=$PWD/scaling_${SLURM_JOB_ID:-$$}  # EDIT: a folder to make; with that of an earlier job, what it left open
+results=$PWD/scaling_${SLURM_JOB_ID:-$$}  # EDIT: a new folder, or that of an earlier job, to finish its cases
 gpus=8                              # EDIT: GPUs of a node
-repeats=3                           # EDIT: runs on each count; that with the median time counts
+repeats=3                           # EDIT: runs on each count; the median time counts
 overrides=(parallel.device=cuda)    # EDIT: key=value for every run
-# What starts a run: full nodes, ranks that follow each other on one of them, so that neighbours are near; 8 cores of each.
+# The launcher of a run: full nodes; consecutive ranks share a node, so that neighbours are near; 8 cores for each rank.
 launcher="srun --nodes={nodes} --ntasks={ranks} --distribution=block --cpus-per-task=8 --cpu-bind=cores"  # EDIT: or "mpirun -n {ranks}"
 
 set -uo pipefail
