@@ -219,7 +219,7 @@ def test_a_body_is_drawn_by_its_materials_contacts_and_laws(snapshot):
     found = sorted(np.ravel(each).round(9).tolist() for each in panel.collections[0].get_segments())
     assert lines == 2 and found == [[-200, 12, -192, 12], [-192, 12, -192, 20]]
     assert (panel.get_title(), panel.get_xlabel(), panel.get_ylabel(), panel.texts[0].get_text()) == (
-        "flux 10000 W/m\u00b2 on a part", "3 laws\ny [mm]", "z [mm]\ninsulated", "h 9.09091, 293.15 K")
+        "flux 10000 W/m\u00b2 on a part", "3 conditions\ny [mm]", "z [mm]\ninsulated", "h 9.09091, 293.15 K")
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["core", "air", r"t\$i\$m", "contact"]
     assert body.laws_text(record["boundaries"]["z_min"]) == "flux 10000 W/m\u00b2 on a part + insulated + h 9.09091, 293.15 K"
 
