@@ -194,7 +194,7 @@ REFUSED = [
     (["--json", "."], 73, "cannot write '.' (Is a directory); name a file in it"),
     (["--keep", "."], 73, "cannot write '.' (Is a directory); name a file in it"),
     (["--keep", "deck.yaml"], 65, "'deck.yaml' is no tuning file ("),
-    (["--baseline", "gone.json"], 66, "gone.json does not exist; name the run.json of a run"),
+    (["--baseline", "gone.json"], 66, "gone.json does not exist; name the run.json of a finished run"),
     (["--baseline", "deck.yaml"], 65, None),
     (["grid.cells=0"], 65, None),
     (["parallel.transport=mock", "output.snapshots=false", "output.history=false"], 65,
