@@ -409,18 +409,18 @@ def parse(words):
                  description="Runs all legal combinations of the keys that a deck does not fix, checks that the bits agree, and ranks them.")
     top.add_argument("deck", nargs="?", help="the deck, a YAML file")
     top.add_argument("overrides", nargs="*", metavar="key.path=value", help="replaces any key of the deck")
-    top.add_argument("--from", dest="source", metavar="FILE", help="instead: a file that a run wrote, .hdf, with its resolved deck in it")
+    top.add_argument("--from", dest="source", metavar="FILE", help="instead of a deck: an .hdf file of a run, which contains its resolved deck")
     top.add_argument("--axes", default="", help=f"what varies: {','.join(axis.name for axis in AXES)} (default: those that the deck does "
                                                 "not fix, within the limit, without tile and time_block)")
     top.add_argument("--ranks", type=number_from(1, 1000000), default=1, metavar="N", help="ranks of each run (default: 1)")
     top.add_argument("--launcher", default="mpirun -n {ranks}", help='starts the ranks (default: "mpirun -n {ranks}")')
     top.add_argument("--limit", type=number_from(1, 100000), default=200, metavar="N", help="the most combinations (default: 200)")
-    top.add_argument("--sweeps", type=number_from(1, 1000000), default=0, metavar="N", help="sweeps of a sample (default: by --seconds)")
+    top.add_argument("--sweeps", type=number_from(1, 1000000), default=0, metavar="N", help="sweeps per sample (default: by --seconds)")
     top.add_argument("--seconds", type=number_from(0.001, 3600, float), default=1.0, metavar="S",
-                     help="time of samples, a combination (default: 1)")
-    top.add_argument("--json", default="", metavar="FILE", help="write everything measured to this file")
+                     help="time of all samples of a combination (default: 1)")
+    top.add_argument("--json", default="", metavar="FILE", help="write all measurements to this file")
     top.add_argument("--keep", default="", metavar="FILE", help="keep the fastest kernels in this file, for solver.tuning_file")
-    top.add_argument("--baseline", default="", metavar="FILE", help="an earlier --json; exit code 76 where a figure of merit got worse")
+    top.add_argument("--baseline", default="", metavar="FILE", help="the file of an earlier --json; exit code 76 if a figure of merit got worse")
     baseline.add_tolerance(top)
     options = top.parse_intermixed_args(words)
     if options.source and options.deck:  # argparse has read the first override as the deck

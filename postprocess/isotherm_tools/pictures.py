@@ -43,7 +43,7 @@ def add(subcommands):
         if each is plane:
             when.add_argument("--all-times", action="store_true", help=f"up to {MOST_PANELS} snapshots, evenly over the run")
     film.add_argument("--rate", type=number_from(1), default=10, metavar="N", help="frames per second (default: 10)")
-    film.add_argument("--frames", type=number_from(1), default=120, metavar="N", help="at most so many, evenly over the run (default: 120)")
+    film.add_argument("--frames", type=number_from(1), default=120, metavar="N", help="at most this many, evenly over the run (default: 120)")
     volume.add_argument("--isotherms", metavar="K,K", help=f"their temperatures (default: about {SURFACES} round ones)")
     history.add_argument("--columns", metavar="NAME,NAME", help="of history.csv, e.g. min_K,mean_K,max_K,balance_W")
 

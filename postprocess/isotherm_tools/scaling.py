@@ -301,7 +301,7 @@ def add(subcommands):
     program.add_argument("--cell-time", choices=("sweeps", "copy"), default="sweeps",
                          help="from the sweeps of the run on fewest ranks, or from the least traffic at its copy "
                               "bandwidth (default: sweeps)")
-    subcommand.add_argument("--json", metavar="FILE", help="write everything to this file")
+    subcommand.add_argument("--json", metavar="FILE", help="write all results to this file")
     subcommand.add_argument("--csv", metavar="FILE", help="write the table to this file")
 
 

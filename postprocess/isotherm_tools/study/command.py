@@ -23,7 +23,7 @@ def parse(words):
     top.add_argument("--dry-run", action="store_true",
                      help="print the cases with estimates of time and space (with --slurm the job scripts); start nothing")
     top.add_argument("--jobs", type=number_from(1, 4096), default=0, metavar="N",
-                     help="cases at once (default: 1; with --slurm no bound)")
+                     help="cases at once (default: 1; with --slurm no limit)")
     top.add_argument("--retry", action="store_true", help="start failed cases again")
     top.add_argument("--slurm", action="store_true", help="submit the cases as Slurm job arrays instead of running them here")
     top.add_argument("--case", metavar="NAME", default="", help="run this case alone, and collect nothing")
