@@ -409,9 +409,9 @@ std::string subcommand_error(const char* const* argv, const CLI::App& app) {
   for (const CLI::App* subcommand : app.get_subcommands([](const CLI::App*) { return true; }))
     subcommands.push_back(subcommand->get_name());
   for (const std::string& tool : find_tools()) subcommands.push_back(tool);
-  const std::string problem = *argv[1] == '-'
-                                  ? fmt::format("{} stands where a subcommand is wanted", in_quotes(argv[1]))
-                                  : fmt::format("unknown subcommand {}", in_quotes(argv[1]));
+  const std::string problem =
+      *argv[1] == '-' ? fmt::format("{} is given where a subcommand is expected", in_quotes(argv[1]))
+                      : fmt::format("unknown subcommand {}", in_quotes(argv[1]));
   return fmt::format("{}; use one of {}", problem, fmt::join(subcommands, ", "));
 }
 

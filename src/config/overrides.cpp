@@ -141,7 +141,7 @@ std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
                          equals == argument.npos ? "has no '='" : "names no key before the '='"));
     const auto is_within = [&](const Override& before) { return (before.key + ".").starts_with(key + "."); };
     if (const auto first = std::ranges::find_if(overrides, is_within); first != overrides.end())
-      reject(first->key == key ? fmt::format("{}: stands twice (first in argument {}); keep one",
+      reject(first->key == key ? fmt::format("{}: appears twice (first in argument {}); keep one",
                                              printable(key), first->argument)
                                : fmt::format("{}: replaces {} of argument {}; keep one", printable(key),
                                              printable(first->key), first->argument));

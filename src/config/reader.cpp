@@ -68,7 +68,7 @@ class ValueReader {
     if (node_.kind == Kind::map)
       return reject_with(fmt::format("write text with braces in quotes{}",
                                      node_.place.argument ? fmt::format(", '{}=\"{{...}}\"'", path_) : ""),
-                         "a map stands where text is wanted");
+                         "a map is given where text is expected");
     if (!is_text()) return false;
     target = node_.text;
     return true;
@@ -134,7 +134,7 @@ class ValueReader {
 
   bool read_table_into(Expression& target) {
     if (key_.variables.find('t') == key_.variables.npos)
-      return reject("a table stands where nothing may change in time");
+      return reject("a table is given where nothing may change in time");
     const fs::path folder = fs::path(problems_.file()).parent_path();
     try {
       target = read_table(node_, folder, problems_.reads_tables);
@@ -158,7 +158,7 @@ class ValueReader {
   bool is_scalar() {
     if (!is_something()) return false;
     return node_.kind == Kind::scalar ||
-           reject("{} stands where one value is wanted{}", word(node_.kind), why_one_number());
+           reject("{} is given where one value is expected{}", word(node_.kind), why_one_number());
   }
   bool is_text() {
     if (!is_scalar()) return false;
@@ -242,7 +242,7 @@ class ValueReader {
   bool read_list(Values& target, std::size_t count) {
     const std::string_view wanted = count == 0 ? "a list is" : count == 2 ? "two are" : "three are";
     if (!is_something()) return false;
-    if (node_.kind != Kind::list) return reject("{} stands where {} wanted", word(node_.kind), wanted);
+    if (node_.kind != Kind::list) return reject("{} is given where {} expected", word(node_.kind), wanted);
     if (count > 0 && node_.items.size() != count)
       return reject("has {} entries, not {}", node_.items.size(), wanted.substr(0, wanted.find(' ')));
     Key entry_key = key_;
@@ -285,7 +285,7 @@ class Reader {
     if (node.kind == Kind::scalar && !word_key.empty())
       return read_map(map_of(word_key, node), keys, path, {});
     if (node.kind != Kind::map && node.kind != Kind::null)
-      return problems_.add(node.place, path, "{} stands where a map is wanted; write keys of {}",
+      return problems_.add(node.place, path, "{} is given where a map is expected; write keys of {}",
                            word(node.kind), fmt::join(names_of(keys), ", "));
     check_names(node, keys, path);
     for (const Key& key : keys) {
@@ -332,7 +332,7 @@ class Reader {
     if (const auto rival = std::ranges::find_if(key.excludes, is_given); rival != key.excludes.end()) {
       const auto [before, later] = std::minmax({name, node.find_key(*rival)});
       if (const std::string at = path_to(path, later->name); problems_.sound({at}))
-        problems_.add(later->place, at, "does not go with {} ({}); keep one", before->name,
+        problems_.add(later->place, at, "cannot be combined with {} ({}); keep one", before->name,
                       where(before->place));
     }
     const auto is_there = [&](std::string_view need) {
@@ -340,7 +340,7 @@ class Reader {
     };
     const std::string at = path_to(path, key.name);
     if (!key.needs.empty() && problems_.sound({at}) && std::ranges::none_of(key.needs, is_there))
-      problems_.add(name->place, at, "says nothing without {}; add {}: {}, or remove it",
+      problems_.add(name->place, at, "has no effect without {}; add {}: {}, or remove it",
                     fmt::join(key.needs, " or "), key.needs[0], find_key(keys, key.needs[0])->example);
   }
 
@@ -352,7 +352,7 @@ class Reader {
   bool is_repeated(const YamlNode& node, const YamlKey& key, const std::string& path) {
     const YamlKey* const first = node.find_key(key.name);
     if (first == &key) return false;
-    problems_.add(key.place, path_to(path, key.name), "stands twice (first {}); keep one",
+    problems_.add(key.place, path_to(path, key.name), "appears twice (first {}); keep one",
                   where(first->place));
     return true;
   }
@@ -399,7 +399,7 @@ class Reader {
   void read_list(const YamlNode& node, const MapList& list, const Key& key, const std::string& path) {
     const Kind wanted = list.name ? Kind::map : Kind::list;
     if (node.kind != wanted && node.kind != Kind::null)
-      return problems_.add(node.place, path, "{} stands where {} is wanted; write {}", word(node.kind),
+      return problems_.add(node.place, path, "{} is given where {} is expected; write {}", word(node.kind),
                            word(wanted), wanted_text(key));
     if (std::holds_alternative<Section>(key.target) && node.items.empty())
       problems_.add(node.place, path, "is an empty list; write one of {} at least", list.what);
@@ -524,7 +524,7 @@ void read_config(const YamlNode& original, Config& config, Problems& problems) {
     problems.add(deck.place, "",
                  "the deck is empty; write at least a grid (isotherm init prints a commented deck)");
   else if (deck.kind != Kind::map)
-    problems.add(deck.place, "", "{} stands where a deck is wanted; write keys of {}", word(deck.kind),
+    problems.add(deck.place, "", "{} is given where a deck is expected; write keys of {}", word(deck.kind),
                  fmt::join(names_of(keys), ", "));
   else
     Reader(keys, problems).read_deck(deck);

@@ -193,8 +193,8 @@ std::vector<PlannedBlock> read_blocks(const std::string& path, const std::array<
   const auto add = [&](const std::vector<std::string>& cells, const std::string& where) {
     blocks.push_back(read_block(cells, where, box));
     if (const auto [first, is_new] = places.emplace(cells[0], where); !is_new)
-      fail("block '{}' stands twice ({}, and before in {}); give each a name of its own", printable(cells[0]),
-           where, first->second);
+      fail("block '{}' appears twice ({}, and before in {}); give each a name of its own",
+           printable(cells[0]), where, first->second);
     if (blocks.size() > most_blocks) fail("{} has more than {} blocks; join some", path, most_blocks);
   };
   if (!read_columns(path, columns, add))
@@ -251,7 +251,7 @@ YamlNode power_of(const PlannedBlock& block, const YamlNode& plan, const std::st
 void check_repeats(const YamlNode& map) {
   for (std::size_t i = 0; i < map.keys.size(); ++i)
     if (const std::string& name = map.keys[i].name; map.find(name) != &map.items[i])
-      fail("'{}' stands twice; keep one", printable(name));
+      fail("'{}' appears twice; keep one", printable(name));
 }
 
 void check_plan(const YamlNode& source, const YamlNode& plan) {
@@ -330,7 +330,7 @@ Expression read_table(const YamlNode& node, const std::string& folder, bool read
     *texts.at(name) = node.items[i].text;
   }
   if (!table || (table->kind == YamlNode::Kind::scalar && table->text.empty()))
-    fail("a map stands where a number, a formula or a table is wanted; write table: FILE");
+    fail("a map is given where a number, a formula or a table is expected; write table: FILE");
   if (interpolation != "linear" && interpolation != "step")
     fail("interpolation '{}' is unknown; use linear or step", printable(interpolation));
   const bool is_list = table->kind == YamlNode::Kind::list;

@@ -26,7 +26,7 @@ struct ParsedNumber {
   bool is_number = false;
   std::string problem{}, advice{};
 };
-ParsedNumber parse_number(std::string_view text, bool whole = false);  // `whole`: a whole number is wanted
+ParsedNumber parse_number(std::string_view text, bool whole = false);  // `whole`: a whole number is required
 
 // " (sin, cos and tan take arguments up to 2^30)" if this value of the formula is NaN and it has one of them.
 std::string_view why_nan(double value, const std::string& formula);

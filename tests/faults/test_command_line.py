@@ -20,7 +20,7 @@ from runs import checkpoints
 
 WRONG = [  # the start of stderr
     (["frob"], 2, "isotherm: unknown subcommand 'frob'; use one of run, check, list, init, schema, info, bench, animate, "),
-    (["--frob"], 2, "isotherm: '--frob' stands where a subcommand is wanted; use one of run, "),
+    (["--frob"], 2, "isotherm: '--frob' is given where a subcommand is expected; use one of run, "),
     (["my deck.yml", "grid.cells=[8, 8, 8]"], 2,
      "isotherm: 'my deck.yml' is no subcommand; write: isotherm run 'my deck.yml' 'grid.cells=[8, 8, 8]'"),
     (["deck_00000010.hdf"], 2, "isotherm: 'deck_00000010.hdf' is no subcommand; write: isotherm info deck_00000010.hdf"),
@@ -52,7 +52,7 @@ WRONG = [  # the start of stderr
     # Arguments are counted as the shell counts them: isotherm is 0.
     (["run", "--progress", "off", "deck.yaml", "a=b"], 65, "argument 5: a: unknown key; use one of grid, material, "),
     (["run", "deck.yaml", "problem.steps=1", "--progress", "off", "a=b"], 65, "argument 6: a: unknown key; use one of grid, "),
-    (["check", "deck.yaml", "a=b", "--ranks", "2", "a=b"], 2, "argument 6: a: stands twice (first in argument 3); keep one"),
+    (["check", "deck.yaml", "a=b", "--ranks", "2", "a=b"], 2, "argument 6: a: appears twice (first in argument 3); keep one"),
     (["check", "deck.yaml", "grid.cells.1=21", "grid.cells=20"], 2, "argument 4: grid.cells: replaces grid.cells.1 of argument 3; keep one"),
     (["run", "deck.yaml", ""], 2, "argument 3: '' has no '='; write key.path=value"),
     (["run", "deck.yaml", "scaling={kind: strong, ranks: [1]}"], 65, "argument 3: scaling: the deck is of several cases, not of one run; start them "
@@ -63,9 +63,9 @@ WRONG = [  # the start of stderr
      "argument 4: solver.halo_widht: unknown key; did you mean 'halo_width'?"),
     (["check", "deck.yaml", "problem.steps="], 65, "argument 3: problem.steps: has no value; write a whole "),
     (["check", "deck.yaml", "problem.steps=3", "problem.end_time=1"], 65,
-     "argument 4: problem.end_time: does not go with steps (in argument 3); keep one"),
+     "argument 4: problem.end_time: cannot be combined with steps (in argument 3); keep one"),
     (["check", "deck.yaml", "output.directory={a}"], 65,
-     "argument 3: output.directory: a map stands where text is wanted; write text with braces in quotes, "),
+     "argument 3: output.directory: a map is given where text is expected; write text with braces in quotes, "),
     (["check", "deck.yaml", "grid.cells=[1,"], 65, "argument 3: grid.cells: not YAML (end of sequence flow "),
     (["check", "deck.yaml", "initial.7.value=3"], 65,
      "argument 3: initial.7.value: '7' is no entry of the list; "),

@@ -19,7 +19,7 @@ void check_tables(const Registry& registry, const Other& of_other_precision) {
   ASSERT_EQ(registry.size(), of_other_precision.size());
   for (std::size_t i = 0; i < registry.size(); ++i) {
     const auto& kernel = registry[i];
-    EXPECT_TRUE(names.emplace(kernel.name, kernel.backend).second) << kernel.name << " stands twice";
+    EXPECT_TRUE(names.emplace(kernel.name, kernel.backend).second) << kernel.name << " appears twice";
     EXPECT_FALSE(kernel.description.empty()) << kernel.name;
     for (const bool available : {kernel.available(), of_other_precision[i].available()})
       EXPECT_EQ(available, kernel.backend == Backend::host || has_cuda) << kernel.name;

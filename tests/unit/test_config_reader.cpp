@@ -47,8 +47,8 @@ TEST(ConfigReader, TakesPlainDecks) {
 // faults/test_deck.py tests the most common mistakes, these tests the others.
 TEST(ConfigReader, RefusesWhatIsNoDeck) {
   expect_problem("~", "1:1: the deck is empty; write at least a grid");
-  expect_problem("hello", "1:1: one value stands where a deck is wanted; write keys of grid");
-  expect_problem("- grid", "1:1: a list stands where a deck is wanted; write keys of grid");
+  expect_problem("hello", "1:1: one value is given where a deck is expected; write keys of grid");
+  expect_problem("- grid", "1:1: a list is given where a deck is expected; write keys of grid");
   expect_problem("grid: &a [*a]\n", "1:11: the alias is inside the value that it names");
   expect_problem("{[1]: 2}\n", "1:2: a key must be a word; remove the brackets, or write the");
 }
@@ -66,7 +66,7 @@ TEST(ConfigReader, ChecksNumbersAndWords) {
   const std::string at = "2:10: grid.cells: ";
   expect_problem(with_cells("'8'"), at + "'8' in quotes is text, not a number; write a whole number");
   expect_problem(with_cells("[8, 8]"), at + "has 2 entries, not three; write a whole number");
-  expect_problem(with_cells("{x: 8}"), at + "a map stands where three are wanted; write a whole number");
+  expect_problem(with_cells("{x: 8}"), at + "a map is given where three are expected; write a whole number");
   expect_problem(with_cells("[8, 0, 8.5]"),
                  "2:14: grid.cells.1: 0 is out of range; write a whole number from 1 to 1e12\n"
                  "deck.yaml:2:17: grid.cells.2: '8.5' is not a whole number; write a whole number");
@@ -161,9 +161,9 @@ TEST(ConfigCrossChecks, Material) {
   expect_problem(with("  conductivity: 1\n"),
                  "4:1: material: a transient problem needs the diffusivity; add diffusivity, or");
   expect_problem(with("  conductivity: 1\n  density: 1\n"),
-                 "6:3: material.density: says nothing without heat_capacity; add heat_capacity: 385");
+                 "6:3: material.density: has no effect without heat_capacity; add heat_capacity: 385");
   expect_problem(with("  diffusivity: 1\n  density: 1\n  heat_capacity: 1\n"),
-                 "6:3: material.density: does not go with diffusivity (on line 5); keep one");
+                 "6:3: material.density: cannot be combined with diffusivity (on line 5); keep one");
   expect_problem(with_boundary("{kind: flux, value: 3}"), "4:1: material.conductivity: is missing");
   expect_good(replaced(base, "[8, 9, 10]", "8") + "  dt: 0.0026\n");  // the limit: 1/384 s
   expect_problem(replaced(base, "[8, 9, 10]", "8") + "  dt: 0.0027\n",
@@ -179,7 +179,7 @@ TEST(ConfigCrossChecks, Steady) {
       steady("boundaries: {z_max: {kind: temperature, value: 300 + t}}\n"),
       "10:14: boundaries.z_max: the formula uses t, but a steady problem has no time; leave t out");
   expect_problem(steady("  error: 0.01\n  criterion: absolute\n" + boundary),
-                 "11:3: problem.criterion: does not go with error (on line 10); keep one");
+                 "11:3: problem.criterion: cannot be combined with error (on line 10); keep one");
   expect_problem(steady("  weight: 1.01\n" + boundary), "10:11: problem.weight: 1.01 is out of");
   expect_start(only_text(parse(steady("  weight: 1\n" + boundary)).warnings),
                "deck.yaml:10:11: problem.weight: with 1 a checkerboard error never decays; 0.99 costs ");
@@ -251,7 +251,7 @@ TEST(ConfigCrossChecks, Diagnostics) {
       {with_range("[310, 290]"), "54: output.histogram.range: 310 is not below 290"},
       {with_range("[300, 300.0000000001]"), "54: output.histogram.range: 8 bins from"},
       {with_range("300"),
-       "54: output.histogram.range: one value stands where two are wanted; write [low, high], "},
+       "54: output.histogram.range: one value is given where two are expected; write [low, high], "},
   });
 }
 
@@ -332,28 +332,28 @@ TEST(Parts, AnotherGridIsRejectedInTheSameWords) {
 TEST(Parts, WrongKeysAreToldApart) {
   expect_wrong_outputs({
       {"slices: [{axis: x}]", "19: output.slices.0.cell: is missing, and so is position"},
-      {"slices: [{cell: 1, position: 0.5}]", "29: output.slices.0.position: does not go with cell"},
+      {"slices: [{cell: 1, position: 0.5}]", "29: output.slices.0.position: cannot be combined with cell"},
       {"slices: [{cell: 10}]", "26: output.slices.0.cell: there is no cell 10 along z"},
       {"slices: [{axis: y, position: -0.1}]", "39: output.slices.0.position: -0.1 m lies outside"},
       {"slices: [{position: 0.51}, {cell: 5}]", "37: output.slices.1: its files would be those"},
       {"slices: [{cell: 1, name: a/b}]", "35: output.slices.0.name: 'a/b' becomes a part of"},
       {"region: {from: [0, 0, 0], last_cell: [1, 1, 1]}",
-       "19: output.region.from: says nothing without to; add to: [0.05, 0.05, 0.05], or remove it\n"
-       "deck.yaml:10:36: output.region.last_cell: does not go with from (on line 10); keep one"},
+       "19: output.region.from: has no effect without to; add to: [0.05, 0.05, 0.05], or remove it\n"
+       "deck.yaml:10:36: output.region.last_cell: cannot be combined with from (on line 10); keep one"},
       {"region: {from: [0, 0.5, 0], to: [1, 0.5, 1]}", "42: output.region.to: 0.5 is not beyond"},
       {"region: {first_cell: [0, 0, 4], last_cell: [7, 8, 3]}",
        "53: output.region.last_cell: 3 is before 4 along z; write the larger corner last"},
-      {"region: {every_steps: 3}", "19: output.region.every_steps: says nothing without from or first_cell"},
+      {"region: {every_steps: 3}", "19: output.region.every_steps: has no effect without from or first_cell"},
       {"coarse: {factor: 3}", "27: output.coarse.factor: 3 does not divide the 8 cells along x"},
       {"coarse: {factor: 1, every_steps: 2, every_time: 0.1}",
-       "46: output.coarse.every_time: does not go with every_steps (on line 10); keep one"},
+       "46: output.coarse.every_time: cannot be combined with every_steps (on line 10); keep one"},
       {"probes: {points: [[0, 0, 0], [0.5, 0.5, 1.5]]}",
        "39: output.probes.points.1.at: 1.5 m lies outside the box; write a position from 0 to 1 m along z"},
       {"probes: {points: [{at: [0, 0, 0], name: p1}, [1, 1, 1]]}",
        "55: output.probes.points.1: a probe before it is called 'p1' too; give one another name"},
-      {"probes: {points: [0.5]}", "28: output.probes.points.0.at: one value stands where three"},
+      {"probes: {points: [0.5]}", "28: output.probes.points.0.at: one value is given where three"},
       {"probes: {every_steps: 3}",
-       "19: output.probes.every_steps: says nothing without points; add points: [[0.05, "},
+       "19: output.probes.every_steps: has no effect without points; add points: [[0.05, "},
   });
 }
 
@@ -676,7 +676,7 @@ TEST(ConfigTable, WhatIsWrongIsNamed) {
   expect("{table: none.csv}", "a file needs the names of its columns");
   expect("{table: [[0, 1]], interpolation: cubic}", "interpolation 'cubic' is unknown");
   expect("{tabel: [[0, 1]]}", "'tabel' is no part of a table");
-  expect("{table: [[0, 1]], table: [[0, 2]]}", "'table' stands twice; keep one");
+  expect("{table: [[0, 1]], table: [[0, 2]]}", "'table' appears twice; keep one");
   expect_says(
       problems(with_boundary("{kind: temperature, value: {table: [[0, 300], [5, -20], [9, -1]]}}")).first,
       ": -20 K is below absolute zero");
@@ -687,7 +687,7 @@ TEST(ConfigTable, WhatIsWrongIsNamed) {
           .first;
   expect_says(of_sources, "sources.0.power: is missing; add power: 16\n");
   expect_says(of_sources, "sources.0.value: does not apply to shape double_ellipsoid");
-  expect_says(of_sources, "three are wanted; write [x, y, z], each a number from");
+  expect_says(of_sources, "three are expected; write [x, y, z], each a number from");
   expect_says(of_sources, "2e12 is out of range; write a number from");
 }
 

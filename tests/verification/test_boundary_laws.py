@@ -129,7 +129,7 @@ CONVECTION = {"kind": "convection", "coefficient": 25, "ambient": 300}
     ({"kind": "temperature", "value": 350, "where": {"from": [1e-4, 0], "to": [4e-4, 0.004]}}, ".where: holds no centre of a cell along x"),
     ({**CONVECTION, "where": {"from": [0, 1e-4], "to": [0.004, 4e-4]}, "else": {"kind": "temperature", "value": 350}},
      ".where: holds no centre of a cell along y"),
-    ({**LIST[0], "else": "insulated"}, ".else: says nothing without where; add where: {from: [0, 0], to: [0.02, 0.02]}, or remove it"),
+    ({**LIST[0], "else": "insulated"}, ".else: has no effect without where; add where: {from: [0, 0], to: [0.02, 0.02]}, or remove it"),
     ({"kind": "convection", "coefficient": "z", "ambient": 300}, ".coefficient: unknown name 'z'"),
     ([CONVECTION, {"kind": "convection", "coefficient": "x - 0.0025", "ambient": 300}], ".1.coefficient: -0.002 W/(m^2 K) at cell (0, 0, 7)"),
     ([CONVECTION, {"kind": "convection", "coefficient": 9, "ambient": "300 - 1e5*x"}], ".1.ambient: -50 K at cell (3, 0, 7)"),

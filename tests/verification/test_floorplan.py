@@ -119,7 +119,7 @@ def test_blocks_that_overlap_are_warned_of(tmp_path):
         ("D,1,-1e-3,0,1e-3,1e-3", ["block 'D' reaches", "plan.csv, line 6"]),
         ("D,1,0,0,0,1e-3", ["0 m long along x", "plan.csv, line 6"]),
         ("D,1,0,0", ["plan.csv, line 6 has 4 values"]),
-        ("B,1,5e-3,0,1e-3,1e-3", ["block 'B' stands twice", "plan.csv, line 6", "plan.csv, line 4"]),
+        ("B,1,5e-3,0,1e-3,1e-3", ["block 'B' appears twice", "plan.csv, line 6", "plan.csv, line 4"]),
         ('D,"1,5",0,0,1e-3,1e-3', ["'1,5' is not a number", "plan.csv, line 6, power"]),
         ("D,1,5,0,0,1e-3,1e-3", ["plan.csv, line 6 has more values"]),
         ("D,1 W,0,0,1e-3,1e-3", ["'1 W' is not a number", "plan.csv, line 6, power"])]),

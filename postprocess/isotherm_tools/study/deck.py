@@ -101,7 +101,7 @@ class Problems:
     def unlike(self, key, node, wanted, example):
         what = ("one value" if "text" in node else "an empty map" if node.get("keys") == [] else "a map" if "keys" in node else
                 "an empty list" if node.get("items") == [] else "a list" if "items" in node else "nothing")
-        self.add(key, f"{what} stands where {wanted} is wanted; write {example}", node["at"])
+        self.add(key, f"{what} is given where {wanted} is expected; write {example}", node["at"])
 
 
 @dataclass
@@ -227,7 +227,7 @@ class Expansion:
             same = [value["same"] for value in values["items"]]
             for i, value in enumerate([] if may_repeat else values["items"]):
                 if same.index(value["same"]) < i:
-                    self.problems.add(f"{at}.{i}", f"{printable(value['yaml'])} stands twice; keep one", value["at"])
+                    self.problems.add(f"{at}.{i}", f"{printable(value['yaml'])} appears twice; keep one", value["at"])
                     break
             axes.append([{key["name"]: value} for value in values["items"]])
         return axes
@@ -247,7 +247,7 @@ class Expansion:
         for key, value in zip(node["keys"], node["items"]):
             name = key["name"]
             if name in seen:
-                self.problems.add(f"{at}.{name}", f"stands twice (first on line {seen[name][1]}); keep one", key["at"])
+                self.problems.add(f"{at}.{name}", f"appears twice (first on line {seen[name][1]}); keep one", key["at"])
                 continue
             seen[name] = key["at"]
             if name == "name" and not value.get("text"):
@@ -263,7 +263,7 @@ class Expansion:
         self.varied["ranks"] = None
         for i, count in enumerate(counts):
             if count in counts[:i]:
-                self.problems.add(path, f"{count} stands twice; keep one", place)
+                self.problems.add(path, f"{count} appears twice; keep one", place)
         return [{"ranks": number_node(count, place)} for count in counts]
 
     def maps(self, node, path):
