@@ -8,8 +8,8 @@ program=run.sh
 top=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 source "$top/cmake/setup.sh"
 
-# A deck that the user names belongs to the folder the user is in, and so does its run directory. The quickstart
-# is ours: its run replaces the last one in a folder of the checkout, and leaves runs/quickstart to whoever types the tour.
+# A deck that the user names runs in the user's folder, which also gets its run directory. The quickstart runs in the
+# checkout and replaces its own last run, in runs/first_run: the tour writes to runs/quickstart.
 choose_deck() {
   case ${1:-} in
     "" | -* | *=*)

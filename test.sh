@@ -21,14 +21,14 @@ install_packages "${packages[@]}"
 choose_preset
 build_isotherm "$preset" all -D ISOTHERM_TESTS=ON -D ISOTHERM_HOST_KERNELS=ALL -D ISOTHERM_PYTHON="$python"
 
-# Each mpirun would look for X displays on "localhost": seconds where neither a file nor a server knows that name.
+# Otherwise each mpirun searches for X displays on "localhost", for seconds if that name cannot be resolved.
 export HWLOC_COMPONENTS=${HWLOC_COMPONENTS:--gl}
 
-# Two slots more than processors: half of the tests mostly wait, for disks, for limits of time, for programs to end.
+# Two slots more than processors: half of the tests mostly wait, for disks, timeouts or other programs.
 code=0
 ctest --preset "$preset" --output-on-failure --parallel "$(($(processors) + 2))" "$@" || code=$?
 
-# CTest names what was skipped as a whole; single cases show only in its log.
+# CTest lists the tests that were skipped whole; skipped cases of the others are only in its log.
 log=$top/build/$preset/Testing/Temporary/LastTest.log
 if [[ -f $log ]]; then
   sed -n '/^SKIPPED \[/p' "$log"

@@ -1,4 +1,4 @@
-# core/build_info.cpp is written anew when the git revision changes, at build time, not only at configure time.
+# Each build, not only each configuration, updates build_info.cpp if the git revision has changed.
 set(build_info_source ${PROJECT_BINARY_DIR}/generated/build_info.cpp)
 add_custom_target(isotherm_build_info
   COMMAND ${CMAKE_COMMAND} -D SOURCE=${PROJECT_SOURCE_DIR} -D OUTPUT=${build_info_source}

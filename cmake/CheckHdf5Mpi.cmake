@@ -1,6 +1,6 @@
 # A parallel HDF5 that was linked with another MPI builds here and crashes in its first call: an MPI_Comm is a pointer
-# in one library and a number in another. Names are compared, not places: of two builds of one MPI either will do.
-# A static HDF5, or a tool that cannot be run, says nothing, and then nothing is refused.
+# in one library and a number in another. Compares file names, not paths: two builds of one MPI are compatible.
+# A static HDF5, or a tool that cannot be run, gives no names, and then nothing is rejected.
 set(hdf5_library "${HDF5_C_LIBRARY_hdf5}")
 if(HDF5_IS_PARALLEL AND hdf5_library MATCHES "\\.so")
   execute_process(COMMAND ${CMAKE_COMMAND} -D LIBRARY=${hdf5_library} -P ${CMAKE_CURRENT_LIST_DIR}/ListNeeded.cmake

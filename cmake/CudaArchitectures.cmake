@@ -1,5 +1,5 @@
-# `native` only where a GPU answers (CMake fails at generate time without one); else real code for data-centre parts
-# and PTX for the newest, trimmed to what this nvcc knows.
+# Machine code for the GPUs of this machine (with `native`, CMake would fail without one). Without a GPU: machine code
+# for data-centre GPUs, as far as this nvcc supports them, and PTX for the newest of these.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
   execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
                   OUTPUT_VARIABLE caps ERROR_QUIET RESULT_VARIABLE failed)

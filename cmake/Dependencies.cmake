@@ -1,4 +1,4 @@
-# Every library comes from find_package; nothing is fetched. A missing one is named with its Debian package.
+# All libraries must be installed; nothing is downloaded. The error for a missing one names its Debian package.
 function(isotherm_require package debian)
   find_package(${package} ${ARGN} QUIET)
   if(NOT ${package}_FOUND)
@@ -13,7 +13,7 @@ function(isotherm_require package debian)
   endforeach()
 endfunction()
 
-set(MPI_CXX_SKIP_MPICXX ON)  # the C++ bindings that MPI 3.0 removed: more than a second in every file that has mpi.h
+set(MPI_CXX_SKIP_MPICXX ON)  # the C++ bindings that MPI 3.0 removed: over a second per file that includes mpi.h
 find_package(MPI QUIET COMPONENTS CXX)
 if(NOT MPI_CXX_FOUND)
   message(FATAL_ERROR "isotherm: MPI was not found; install it (Debian, Ubuntu: apt install libopenmpi-dev openmpi-bin)")
@@ -23,7 +23,7 @@ if(NOT OpenMP_CXX_FOUND)
   message(FATAL_ERROR "isotherm: OpenMP was not found; use a compiler that has it (g++ has)")
 endif()
 
-# The C API of HDF5; parallel where there is one. find_package(HDF5) asks for the C language.
+# The C API of HDF5, of a parallel one if found. find_package(HDF5) requires the C language.
 enable_language(C)
 set(HDF5_PREFER_PARALLEL ON)
 if(ISOTHERM_HDF5 STREQUAL "SERIAL")
@@ -49,7 +49,7 @@ isotherm_require(fmt libfmt-dev)
 isotherm_require(nlohmann_json nlohmann-json3-dev)
 isotherm_require(pegtl tao-pegtl-dev)
 
-find_path(XXHASH_INCLUDE_DIR xxhash.h)  # its header is all that is used
+find_path(XXHASH_INCLUDE_DIR xxhash.h)  # only its header is used
 if(NOT XXHASH_INCLUDE_DIR)
   message(FATAL_ERROR "isotherm: xxHash was not found; install it (Debian, Ubuntu: apt install libxxhash-dev)")
 endif()
@@ -65,7 +65,7 @@ if(NOT ISOTHERM_CUDA STREQUAL "OFF")
     set(CMAKE_CUDA_COMPILER ${ISOTHERM_NVCC})
   endif()
   check_language(CUDA)
-  # Bulk tensor copies want a toolkit of this version; what is older builds the program without GPUs.
+  # TMA copies need this version of the toolkit; with an older one the program is built without CUDA.
   set(oldest_cuda 12.5)
   if(CMAKE_CUDA_COMPILER)
     execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --version OUTPUT_VARIABLE nvcc_text ERROR_QUIET)
@@ -89,7 +89,7 @@ if(NOT ISOTHERM_CUDA STREQUAL "OFF")
     endif()
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
     find_package(CUDAToolkit QUIET REQUIRED)
-    find_package(NCCL 2.13 QUIET)  # the first that says what its last error was
+    find_package(NCCL 2.13 QUIET)  # the first version with ncclGetLastError()
     set(ISOTHERM_HAVE_CUDA 1)
   elseif(ISOTHERM_CUDA STREQUAL "ON")
     message(FATAL_ERROR "isotherm: ISOTHERM_CUDA=ON but no CUDA compiler was found; put nvcc on PATH or set "
@@ -97,7 +97,7 @@ if(NOT ISOTHERM_CUDA STREQUAL "OFF")
   endif()
 endif()
 
-# What `isotherm bench solve` measures beside our own, where it is there and fits this MPI.
+# hypre, which `isotherm bench solve` also measures if it is found and links with this MPI.
 option(ISOTHERM_HYPRE "measure hypre in bench solve, where it is found" ON)
 if(ISOTHERM_HYPRE)
   find_path(HYPRE_INCLUDE_DIR HYPRE_struct_ls.h PATH_SUFFIXES hypre)
@@ -113,8 +113,8 @@ if(ISOTHERM_HYPRE)
   endif()
 endif()
 
-# Ranges for profilers: headers alone, of the toolkit or by themselves, whether CUDA is compiled or not. What they are
-# included from looks for a tool when the program runs.
+# NVTX, the ranges for profilers: only headers, of the toolkit or of a separate package, used without CUDA too. Their
+# code searches for a profiler when the program runs.
 find_package(CUDAToolkit QUIET)
 find_path(NVTX_INCLUDE_DIR nvtx3/nvToolsExt.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 mark_as_advanced(NVTX_INCLUDE_DIR)

@@ -1,4 +1,4 @@
-# NCCL has no CMake package of its own. Defines NCCL::NCCL; looks in NCCL_ROOT, CMAKE_PREFIX_PATH and beside CUDA.
+# NCCL has no CMake package of its own. Defines NCCL::NCCL; searches NCCL_ROOT, CMAKE_PREFIX_PATH and the folders of CUDA.
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
 mark_as_advanced(NCCL_INCLUDE_DIR NCCL_LIBRARY)

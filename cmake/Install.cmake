@@ -1,7 +1,7 @@
-# A tree that works wherever it is put: the program, its decks, and its tools: the Python package, and a script for each
-# that finds the package by its own place. They have libexec, or pip's scripts of the same names would replace them.
+# Installs a tree that may be moved: the program, its decks, the Python package of the tools, and a script for each tool
+# that finds the package relative to itself. They are in libexec, as pip would replace scripts of these names in bin.
 include(GNUInstallDirs)
-# Libraries of a cluster's modules lie outside the loader's path.
+# The loader does not search the folders of a cluster's modules by itself.
 set_target_properties(isotherm PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS isotherm RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 set(share ${CMAKE_INSTALL_DATADIR}/isotherm)
@@ -12,8 +12,8 @@ file(RELATIVE_PATH package "/${CMAKE_INSTALL_LIBEXECDIR}/isotherm" "/${share}/po
 isotherm_write_tools(${PROJECT_BINARY_DIR}/install_tools "\$here/${package}")
 install(DIRECTORY ${PROJECT_BINARY_DIR}/install_tools/ DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/isotherm USE_SOURCE_PERMISSIONS)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-# The documentation, man pages and completion are asked of the program: `cmake --build ... --target site` makes them, and what
-# was made is installed.
+# `cmake --build ... --target site` makes the documentation, man pages and completion, by calls of the program. They are
+# installed if they have been made.
 find_program(ISOTHERM_MKDOCS mkdocs)
 if(ISOTHERM_MKDOCS)
   add_custom_target(site

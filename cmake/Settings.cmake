@@ -1,4 +1,4 @@
-# What every target is compiled with.
+# Compiler settings of all targets.
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo" FORCE)
 endif()
@@ -9,12 +9,12 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 add_library(isotherm_settings INTERFACE)
 target_include_directories(isotherm_settings INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
-# One answer: the compiler must not contract a*b+c on its own, nor reorder anything. (Warnings of nvcc: 554, a view
-# of const cells has a conversion to itself, which is never called; 445, so has a lambda for a tile, to a function.)
+# One answer: the compiler must not contract a*b+c or reorder operations. (The suppressed warnings of nvcc
+# are about conversions that are never called: 554, of a view of const cells to itself; 445, of a lambda to a function.)
 target_compile_options(isotherm_settings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off -Wall -Wextra -Wnon-virtual-dtor>
   $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false --expt-relaxed-constexpr --extended-lambda --diag-suppress=554,445 -Xcompiler=-ffp-contract=off,-Wall,-Wextra>)
-if(NOT ISOTHERM_UNITY_BUILD)  # there other sources of a folder shadow names
+if(NOT ISOTHERM_UNITY_BUILD)  # in a unity build, names shadow those of other sources
   target_compile_options(isotherm_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -26,9 +26,9 @@ if(ISOTHERM_WARNINGS_AS_ERRORS)
     $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Werror>)
 endif()
 
-# isotherm_unity(TARGET [all]): the sources of a folder, of small ones together, or all sources are one translation unit,
-# which takes half of their time when all are built, and more when one has changed. Every source still includes what it
-# needs, and compiles alone without the option.
+# isotherm_unity(TARGET [all]): compiles the sources of each folder (small folders together), or all sources, as one
+# translation unit. This halves the time of a full build, and makes a build after one change longer. Every source still
+# includes what it needs, and compiles alone without the option.
 function(isotherm_unity target)
   if(ISOTHERM_UNITY_BUILD)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)

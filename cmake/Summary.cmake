@@ -1,4 +1,4 @@
-# What this build has. hdf5_kind and cuda_kind go into the program's build information too.
+# Prints the configuration. The program's build information has hdf5_kind and cuda_kind too.
 set(hdf5_kind serial)
 if(HDF5_IS_PARALLEL)
   set(hdf5_kind parallel)

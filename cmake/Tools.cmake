@@ -1,5 +1,5 @@
-# The tools in Python: `isotherm NAME` starts isotherm-NAME, a script that calls the package in postprocess. Their names
-# stand in its pyproject.toml alone.
+# The tools in Python: `isotherm NAME` starts isotherm-NAME, a script that calls the package in postprocess. Only
+# its pyproject.toml lists their names.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/postprocess/pyproject.toml)
 file(STRINGS ${PROJECT_SOURCE_DIR}/postprocess/pyproject.toml isotherm_tools REGEX "^isotherm-[a-z-]+ = ")
 list(TRANSFORM isotherm_tools REPLACE "^isotherm-([a-z-]+) = .*" "\\1")
@@ -13,7 +13,7 @@ if(NOT tool_python)
   set(tool_python python3)
 endif()
 
-# isotherm_write_tools(FOLDER PACKAGE): a script for each tool. PACKAGE: where isotherm_tools is, for a shell.
+# isotherm_write_tools(FOLDER PACKAGE): a script for each tool. PACKAGE: the folder of isotherm_tools, in shell syntax.
 function(isotherm_write_tools folder package)
   foreach(tool IN LISTS isotherm_tools)
     configure_file(${PROJECT_SOURCE_DIR}/cmake/tool.sh.in ${folder}/isotherm-${tool}

@@ -12,7 +12,7 @@ plot_packages=(python3 python3-numpy python3-h5py python3-matplotlib)
 test_packages=(libgtest-dev libmpfr-dev libmuparser-dev python3-pytest python3-jsonschema python3-yaml universal-ctags jube libhypre-dev)
 # pvpython is in python3-paraview, which paraview only recommends.
 large_test_packages=(mkdocs-material paraview python3-paraview clang-14 libclang-rt-14-dev slurm-wlm munge)
-# Ubuntu has Chromium as a snap alone, which sees no folder of a test.
+# Ubuntu has Chromium only as a snap, which cannot read the folders of tests.
 grep -qs '^ID=ubuntu' /etc/os-release || large_test_packages+=(chromium ffmpeg)
 check_packages=(clang-format-14 codespell shellcheck git)
 
@@ -24,8 +24,8 @@ fail() {  # fail CODE MESSAGE
   exit "$1"
 }
 
-# watch NAME LOG: copies what a command prints to LOG, and shows how much of it a build has built ("[12/345] ..." of Ninja,
-# "[ 12%] ..." of make): on a terminal in one line that moves, else in a line for each tenth, as a log takes them.
+# watch NAME LOG: copies the output of a command to LOG, and shows the progress of a build ("[12/345] ..." of Ninja,
+# "[ 12%] ..." of make): on a terminal in one line that is rewritten, otherwise in a line for each tenth.
 watch() {
   local name=$1 line built tenths shown=0
   while IFS= read -r line; do
@@ -69,7 +69,7 @@ missing_packages() {
 apt_install() {
   local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600)
   ((EUID == 0)) || apt=(sudo "${apt[@]}")
-  # A foreign repository that does not answer need not stop us: the installation says what is really missing.
+  # Not an error if a third-party repository does not answer: the installation reports what is really missing.
   "${apt[@]}" update || echo "apt-get update failed"
   "${apt[@]}" install -y --no-install-recommends "$@"
 }
@@ -104,7 +104,7 @@ has_gpu() {
   nvidia-smi --list-gpus 2>/dev/null | grep -q '^GPU '
 }
 
-# Sets `preset`. Code for GPUs takes longer to build than all else, and nobody would run it here without one.
+# Sets `preset`. Code for GPUs takes longer to build than all other code, and cannot run here without a GPU.
 choose_preset() {
   preset=${ISOTHERM_PRESET:-cpu}
   if [[ ! ${ISOTHERM_PRESET:-} ]] && has_nvcc; then
@@ -149,8 +149,8 @@ write_command() {
   chmod +x "$top/build/bin/$1"
 }
 
-# A file to source, and the folder that it puts first on the PATH: the program that was built last, and the Python that has the
-# packages of its tools, whatever python3 came first before.
+# Writes env.sh, to be sourced, and the folder that it puts first on the PATH, with the program that was built last, its
+# tools, and a python3 that has their packages.
 write_environment() {
   local interpreter tool
   interpreter=$("$python" -c 'import sys; print(sys.executable)' 2>/dev/null) || interpreter=$python
@@ -163,7 +163,7 @@ write_environment() {
   {
     echo "# Made by run.sh, to be sourced: isotherm, its tools (isotherm-report, ...), and a python3 that has isotherm_tools and its packages."
     echo "export PATH=$(quoted "$top/build/bin"):\"\$PATH\""
-    # Root in a container: Open MPI's mpirun, which studies start, refuses to run as root unless told twice.
+    # For root in a container: Open MPI's mpirun, which studies start, refuses to run as root without both variables.
     ((EUID != 0)) || echo "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
   } >"$top/build/env.sh"
 }

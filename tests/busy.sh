@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All tests three times in a row beside busy loops, four for each processor: no test may depend on what else a machine does.
+# Runs all tests three times in a row, together with four busy loops per processor: no test may depend on the load.
 #   tests/busy.sh [ctest arguments]      e.g. tests/busy.sh -R signals
 set -euo pipefail
 top=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")

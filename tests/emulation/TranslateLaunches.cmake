@@ -1,4 +1,4 @@
-# What host compilers do not know of CUDA C++: kernel<<<grid, block, shared_bytes, stream>>>(...) becomes
+# Translates launches of CUDA C++ for host compilers: kernel<<<grid, block, shared_bytes, stream>>>(...) becomes
 # emulation::launcher(kernel, grid, block, shared_bytes, stream)(...). Called with SOURCE and RESULT.
 file(READ ${SOURCE} text)
 # A name and, perhaps, template arguments, of which one may have its own.

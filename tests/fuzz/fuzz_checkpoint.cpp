@@ -1,5 +1,4 @@
-// Any bytes as a file to go on from: an Error, or a header whose words are those of a checkpoint or a
-// snapshot.
+// Any bytes as a file to resume from: an Error, or a header with a known format number.
 #include "output/field_files/snapshot_file.hpp"
 #include "tests/fuzz/targets.hpp"
 

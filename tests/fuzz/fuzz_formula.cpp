@@ -1,5 +1,5 @@
-// Any bytes as a formula: a FormulaError with a place in the text, or values that a copy, and the text read
-// once more, give too.
+// Any bytes as a formula: a FormulaError with a position in the text, or a formula with the same values as a
+// copy of it and as its own text, parsed again.
 #include <bit>
 #include <cstdint>
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the fuzz targets and runs each: from the seeds in the tree, a fixed random start, so many executions.
-#   tests/fuzz/run.sh BUILD_FOLDER [RUNS]      RUNS: executions of a target, the same each time; or 600s, at random
-# Exit code 77 where there is no clang++ with libFuzzer. What makes a target fail stays in BUILD_FOLDER as
-# crash-*, to be given to the target once more: BUILD_FOLDER/fuzz_deck BUILD_FOLDER/crash-...
+# Builds the fuzz targets and runs each of them from the seeds in the tree.
+#   tests/fuzz/run.sh BUILD_FOLDER [RUNS]      RUNS: executions per target, the same each time; or a time (600s), random
+# Exit code 77 if there is no clang++ with libFuzzer. An input that makes a target fail is stored as
+# BUILD_FOLDER/crash-*; to repeat the failure: BUILD_FOLDER/fuzz_deck BUILD_FOLDER/crash-...
 set -euo pipefail
 (($# >= 1)) || { sed -n '2,5p' "$0"; exit 2; }
 source=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
@@ -30,20 +30,20 @@ if ! { cmake -S "$source" -B "$build" -D CMAKE_CXX_COMPILER="$clang" && cmake --
   tail -n 40 "$log"
   exit 1
 fi
-# MPI keeps what it has until the end: leaks are not asked for.
+# Leaks are not detected: MPI does not free all its memory.
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 
-# Is the innermost function of isotherm or of HDF5 that stood in the way of the crash one of HDF5's? The library is
-# known to crash on some files that are no HDF5 any more, whatever is checked before.
+# Is the innermost function of isotherm or HDF5 in the stack trace one of HDF5? The library is known to crash on some
+# damaged files, whatever isotherm checks before.
 crashed_in_hdf5() {
   [[ $(grep -m 1 -oE '^ *#[0-9]+ .*(libhdf5|isotherm::)' "$1") == *libhdf5 ]]
 }
 
-# fuzz TARGET SEEDS...: a crash of HDF5 is counted, and the next random start taken.
+# fuzz TARGET SEEDS...: counts a crash inside HDF5, and continues with the next random seed.
 fuzz() {
   local target=$1 start executions=0 crashes=0 code limit
   shift
-  [[ $runs == *s ]] || rm -rf "$build/corpus/$target"  # what it found before would change where it goes
+  [[ $runs == *s ]] || rm -rf "$build/corpus/$target"  # earlier findings would change its inputs
   mkdir -p "$build/corpus/$target"
   for start in $(seq 1 "${starts[$target]:-1}"); do
     limit=(-runs="$runs" -seed="$start")
@@ -65,7 +65,7 @@ fuzz() {
 }
 
 declare -A starts=([dataset]=3 [checkpoint]=3)
-# Two at a time: the slowest beside the others.
+# Two at a time: the slowest target, and the others one after another.
 {
   fuzz deck "$source/seeds/deck" "$source/../../inputs"
   fuzz override "$source/seeds/override"

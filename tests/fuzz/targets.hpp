@@ -1,4 +1,4 @@
-// What the fuzz targets share: a file for what libraries read by its path, and what a deck must do.
+// Shared by the fuzz targets: a file for libraries that read by path, and the requirement on decks.
 #pragma once
 
 #include <cstdlib>
@@ -16,7 +16,7 @@ inline std::string text_of(const unsigned char* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-// The path of a file with these bytes, gone with the process.
+// The path of a file with these bytes; the file is removed when the process ends.
 inline std::string file_of(const unsigned char* data, std::size_t size) {
   static const test::TemporaryFolder folder;
   test::write_file(folder / "file", text_of(data, size));
@@ -29,7 +29,7 @@ inline void expect(bool holds, const char* problem, const std::string& text) {
   std::abort();
 }
 
-// The words that it may name: some of each kind, so that no row need be linked.
+// Names of kernels that a deck may use, a few of each kind, so that no kernel is linked.
 inline const RegistryNames& registry_names() {
   static const RegistryNames registry{
       .kernels = {{"reference", true, false}, {"naive", false, true}},
@@ -40,7 +40,7 @@ inline const RegistryNames& registry_names() {
   return registry;
 }
 
-// It is rejected by an Error, or its resolved form reads back to itself.
+// The deck must be rejected by an Error, or its resolved form must read back to itself.
 inline void expect_refusal_or_round_trip(const std::string& deck, const std::vector<std::string>& overrides) {
   std::string resolved;
   try {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Breaks the program a line at a time; the test that holds the line must fail. A job of its own, as everything is built once more
-# and each mutation a part of it.
-#   tests/mutations/run.sh FOLDER [NAME...]     copy and build go to FOLDER; exit code 1 where a mutation survives
+# Breaks one line of the program at a time; the test of this line must fail. A separate job: it builds everything once
+# more, and a part of it for each mutation.
+#   tests/mutations/run.sh FOLDER [NAME...]     copies and builds in FOLDER; exit code 1 if a mutation survives
 set -euo pipefail
 top=$(dirname "$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")")
 folder=${1:?"usage: tests/mutations/run.sh FOLDER [NAME...]"}
@@ -15,7 +15,7 @@ cmake -S "$folder/source" -B "$folder/build" -D CMAKE_BUILD_TYPE=Release -D ISOT
 build() { cmake --build "$folder/build" --parallel "$(nproc)" --target isotherm >>"$folder/log" 2>&1; }
 build
 
-# mutate NAME FILE SED TEST: SED breaks FILE, and TEST of CTest must notice.
+# mutate NAME FILE SED TEST: SED breaks FILE, and the CTest test TEST must fail.
 mutate() {
   local name=$1 file=$folder/source/$2 expression=$3 test=$4
   [[ $wanted == "  " || $wanted == *" $name "* ]] || return 0
