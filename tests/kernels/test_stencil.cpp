@@ -101,7 +101,7 @@ ON_EACH_BACKEND(StencilVariant, cases_of(stencil_kernels<double>(), backend));
 // The kernel `openmp` with both kinds of store, whatever it would choose here, and several thread counts.
 class StencilOpenmpVariant : public StencilTest {};
 
-TEST_P(StencilOpenmpVariant, StoresThreadsAndTilesLeaveTheBitsAlone) {
+TEST_P(StencilOpenmpVariant, StoresThreadsAndTilesChangeNoBits) {
   on_kernel([&]<class T>(StencilKernel<T> kernel, Device& host) {
     host::for_instruction_set(GetParam().instruction_set.value_or(instruction_set()), [&]<class Isa>(Isa) {
       const decltype(kernel.launch) stores[] = {[](const SweepArgs<T>& args, SweepPlan plan, Stream) {

@@ -1,5 +1,5 @@
-// The autotuner: its steps are steps of the run, all ranks choose the same plan, and it does not vary what
-// the deck names.
+// The autotuner: its steps are steps of the run, all ranks choose the same plan, and it does not vary
+// settings that the deck names.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -78,7 +78,7 @@ void launch_clocked(const SweepArgs<double>& args, SweepPlan plan, Stream stream
   move_clock(clocked_kernels[i].seconds[static_cast<std::size_t>(plan.tile)] * plan.time_block);
 }
 
-// Replaces those in `choices`. The first takes 20 s, others 1 or 400 s at random; tiles up to 5 times.
+// Replaces the kernels in `choices`: the first takes 20 s per sweep, others 1 or 400 s, times 1 to 5 by tile.
 void replace_kernels(KernelChoices<double>& choices, Random& random) {
   const std::vector<Launch> launches{launch_clocked<0>, launch_clocked<1>, launch_clocked<2>,
                                      launch_clocked<3>};
@@ -148,7 +148,7 @@ TEST_P(AutotunerOn, MakesStepsOfTheRun) {
 }
 
 TEST_P(AutotunerOn, TakesTheFastestKernelInItsFastestTile) {
-  if (GetParam() != Backend::host) GTEST_SKIP() << "the time of a GPU is none that a test can move";
+  if (GetParam() != Backend::host) GTEST_SKIP() << "a test cannot move the clock of a GPU";
   Config config = decks::without_time(decks::steady({18, 17, 15}));
   config.problem.tolerance = 0;
   config.problem.max_sweeps = 1000000000;
@@ -162,8 +162,8 @@ TEST_P(AutotunerOn, TakesTheFastestKernelInItsFastestTile) {
   EXPECT_EQ(tuned.plan.sweep.tile, fastest_tile(fastest) - fastest.seconds.begin());
 }
 
-// With a source and fp32, on fewer planes: the run's own steps are only those that showed the time of a step.
-// Not where the thinnest rank has too few planes for that, though others have one more.
+// In fp32 with a source. Candidates take steps of fewer planes, not of the run: the run takes only the steps
+// that show how long a step is. Not if the thinnest rank has too few planes, even if others have one more.
 TEST_P(AutotunerOn, MeasuresLongStepsOnFewerPlanes) {
   const Index parts = even_process_grid(world().size()).z;
   for (const Index planes : {64 * parts, 32 * parts - 1}) {
@@ -183,7 +183,7 @@ TEST_P(AutotunerOn, MeasuresLongStepsOnFewerPlanes) {
 
 // Checked before any allocation: a kernel whose index range is too small for a rank's subdomain is rejected
 // if the deck names it, and `auto` does not consider it.
-TEST_P(AutotunerOn, NoRowIsAskedForABlockThatItHasNoRoomFor) {
+TEST_P(AutotunerOn, KernelsWithoutRoomForTheSubdomainAreRejected) {
   Config config = decks::steady({9, 8, 7});
   const Index most = std::numeric_limits<Index>::max() / 16;
   bool any = false;
@@ -210,7 +210,7 @@ TEST_P(AutotunerOn, NoRowIsAskedForABlockThatItHasNoRoomFor) {
 
 ISOTHERM_ON_EACH_BACKEND(AutotunerOn);
 
-TEST(KernelRoom, IsThatOfAPlaneTooNotOnlyOfAnAxis) {
+TEST(KernelRoom, LimitsPlanesAndNotOnlyAxes) {
   StencilKernel<double> kernel{};
   kernel.largest_plane = Index{1} << 31;
   EXPECT_EQ(why_no_room(kernel, {46000, 46000, 4}), "");
@@ -219,7 +219,7 @@ TEST(KernelRoom, IsThatOfAPlaneTooNotOnlyOfAnAxis) {
   expect_says(why_no_room(kernel, {8, Index{1} << 30, 7}), "136 x ");
 }
 
-TEST(WidestHalo, IsNoDeeperThanSomethingIsDue) {
+TEST(WidestHalo, IsLimitedByEventsAndByTheGrid) {
   const auto width = [](auto change) {
     Config config = decks::base({64, 64, 64});
     change(config);
@@ -241,7 +241,7 @@ TEST(WidestHalo, IsNoDeeperThanSomethingIsDue) {
   EXPECT_EQ(widest_halo(around, one), 1);
 }
 
-TEST(KernelChoices, LeaveOutWhatOthersAreComparedWith) {
+TEST(KernelChoices, ExcludeTheReferenceKernels) {
   const KernelChoices<double> choices =
       kernel_choices<double>(decks::every_wall({17, 23, 31}), Backend::host);
   for (const auto& choice : choices.sweeps) EXPECT_NE(choice.kernel->name, "reference");
@@ -365,7 +365,7 @@ TEST_P(FaceStoresTest, KeepTheirBitsWhilePhasesAreTimed) {
   }
 }
 
-// Fewer planes have no sources, and could store faces that the run sweeps again near its sources.
+// Measurements on fewer planes omit the sources, next to which the run sweeps cells again.
 TEST_P(FaceStoresTest, AreNoCandidatesWhereSourcesVary) {
   Config config = with_face_stores(decks::sources_in_few_cells({40, 9, 40 * world().size()}));
   config.parallel.overlap = Overlap::automatic;
@@ -445,7 +445,7 @@ TEST_P(TimedPhases, ChangeNoBitAndAddUp) {
 // whose sweeps do not change when it is measured.
 
 // Rank 0 sweeps slowest; the other ranks' waiting for it does not count as communication.
-TEST(HidingOfSpans, EachHoldsItsOwnPartOfTheSlowestRank) {
+TEST(HidingOfSpans, ExcludeTheWaitForTheSlowestRank) {
   const Communicator world = Communicator::world();
   const auto host = make_host_device();
   for (const Backend backend : {Backend::host, Backend::cuda}) {

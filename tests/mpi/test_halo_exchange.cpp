@@ -20,8 +20,8 @@ namespace isotherm {
 namespace {
 
 // The expected value of every cell of a padded block after an exchange, from its coordinates alone:
-// independent of directions, messages and process grids. Ghosts beyond boundaries keep theirs:
-// kernels/test_face_copy.cpp tests who fills them.
+// independent of directions, messages and process grids. Ghosts beyond boundaries keep their values:
+// kernels/test_face_copy.cpp tests how they are filled.
 using Periodic = std::array<bool, 3>;
 
 struct GhostOracle {
@@ -129,7 +129,7 @@ class Exchanged {
   Decomposition decomposition_;
   GhostOracle oracle_;
   std::vector<Field<T>> fields_;
-  std::map<int, Field<T>> images_;  // in host memory: what each exchange starts from
+  std::map<int, Field<T>> images_;  // in host memory: the field before each exchange
   Field<T> found_;
   Owned<Stream> compute_ = own_stream(device_, Priority::normal);
   std::optional<HaloExchange<T>> halo_;

@@ -64,7 +64,7 @@ TEST_P(HeatBalance, OfAStepBelowTheRoundingOfTheSum) {
   }
 }
 
-TEST_P(HeatBalance, OfInfiniteTemperaturesNoSumIsSaid) {
+TEST_P(HeatBalance, HasNoSumOfInfiniteTemperatures) {
   const Config config = decks::base(Made::n);
   const auto host = make_host_device();
   Field<double> finite(*host, Made::n, 1), infinite(*host, Made::n, 1);
@@ -284,7 +284,7 @@ TEST(ResidualCheckOnASlowDevice, WaitsForNothingBeforeItIsFinished) {
   }
 }
 
-// One rank's device may be done before the run's next collective and another's after it.
+// The device of one rank may finish before the next collective of the run, that of another after it.
 TEST(ResidualCheckOnASlowDevice, KeepsOutOfTheOrderOfOtherCollectives) {
   const Communicator world = Communicator::world();
   const auto host = make_host_device();
@@ -323,7 +323,7 @@ std::vector<std::int64_t> waits_of_a_run(Config config, Check check, const char*
   return waits;
 }
 
-TEST_P(ResidualCheckTest, AnAsynchronousOneIsWaitedForWithTheNextSweepsQueued) {
+TEST_P(ResidualCheckTest, TheHostQueuesTheNextSweepsBeforeItWaits) {
   Config config = decks::steady({12, 11, 10});
   config.problem.tolerance = 0;
   config.problem.max_sweeps = 50;

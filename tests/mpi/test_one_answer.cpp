@@ -155,12 +155,12 @@ template <class T>
 void expect_one_answer_at_every_halo_width(Config config, Device& device) {
   // The sweep returns the max norm, if the kernel can; sums are exact.
   config.solver.reduction = config.problem.norm == Norm::max ? "auto" : "reproducible";
-  const Ways ways{// each axis, and as many as can be
+  const Ways ways{// divided along each axis, and along as many as possible
                   .process_grids = process_grids(Communicator::world().size(), config.grid.cells),
                   .halo_widths = {1, 2, 3, 4},
                   .kernels = kernels_of_kinds(device.backend(), config),
                   .nth = 5};
-  // Between checks: less than a period, several, no multiple of a halo width; single sweeps in between.
+  // Sweeps between checks: one, fewer than a period, several periods, no multiple of a halo width.
   expect_one_answer<T>(config, ways, device, [](auto& solver) { return outcomes(solver, {1, 7, 5, 1, 3}); });
 }
 
@@ -332,7 +332,7 @@ class SweepGraph : public BackendTest {};
 INSTANTIATE_TEST_SUITE_P(Cuda, SweepGraph, testing::Values(Backend::cuda));
 
 // Runs of odd and even lengths, shorter and longer than a graph, with every transport that can be recorded.
-TEST_P(SweepGraph, LeavesTheBitsAlone) {
+TEST_P(SweepGraph, ChangesNoBits) {
   const bool alone = world().size() == 1;
   const auto run = [&](auto& solver) {
     const std::string& transport = solver.level().config().parallel.transport;
@@ -367,7 +367,7 @@ TEST_P(SweepGraph, IsNotRecordedWhereValuesVary) {
   });
 }
 
-TEST_P(SweepGraph, ThatADeckInsistsOnIsRejectedWhereHalosNeedTheHost) {
+TEST_P(SweepGraph, IsRejectedIfRequiredWhereHalosNeedTheHost) {
   if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
   Config config = decks::without_time(decks::every_wall({9, 10, 13}));
   config.parallel.transport = "host";
@@ -512,7 +512,7 @@ Solver<double> solver_of_four_sweeps(Config config, Device& host) {
 }
 
 // A transient problem has no heat flows without the field of the previous sweep; a steady problem needs none.
-TEST(TemporalEnd, HasHeatWhereTheLastSweepStandsAlone) {
+TEST(TemporalEnd, HasHeatFlowsAfterASingleLastSweep) {
   const auto host = make_host_device();
   const auto heat_after = [&](const Config& config, bool last_alone) {
     Solver<double> solver = solver_of_four_sweeps(config, *host);
@@ -530,7 +530,7 @@ TEST(TemporalEnd, HasHeatWhereTheLastSweepStandsAlone) {
 }
 
 // As many sweeps as boundaries and ghosts allow; the run reports why it takes single sweeps.
-TEST(TimeBlock, IsNoMoreThanMayBe) {
+TEST(TimeBlock, IsLimitedByBoundariesAndGhosts) {
   const auto host = make_host_device();
   const auto time_block_of = [&](const Config& config) {
     const Solver<double> solver = solver_of_four_sweeps(config, *host);

@@ -105,7 +105,7 @@ TEST_F(PlacementCuda, GpusAreDealtOutEvenly) {
 }
 
 // Through MPS, or as the deck allows.
-TEST_F(PlacementCuda, SharingThatIsMeantIsNoWarning) {
+TEST_F(PlacementCuda, IntendedSharingGivesNoWarning) {
   if (!is_shared()) GTEST_SKIP() << "a GPU for every rank";
   Config config = deck(DeviceChoice::automatic);
   {
@@ -280,7 +280,7 @@ TEST(CoarseField, HasTheMeansOfItsCellsOnAnyProcessGrid) {
 // Nonblocking all-reduces.
 using Values = PendingAllReduce::Values;
 
-TEST(PendingAllReduce, SeveralAreUnderWayAtOnce) {
+TEST(PendingAllReduce, SeveralRunConcurrently) {
   const Communicator world = Communicator::world();
   const auto rank = static_cast<double>(world.rank()), ranks = static_cast<double>(world.size());
   auto sum = world.start_all_reduce(std::vector<double>{rank, 1}, ReduceOp::sum);
@@ -296,7 +296,7 @@ TEST(PendingAllReduce, SeveralAreUnderWayAtOnce) {
   EXPECT_EQ(sum.wait(), Values(std::vector<double>{ranks * (ranks - 1) / 2, ranks}));
 }
 
-TEST(PendingAllReduce, OneThatNobodyWaitsForDoesNotTouchTheNext) {
+TEST(PendingAllReduce, AnAbandonedOneDoesNotAffectTheNext) {
   const Communicator world = Communicator::world();
   auto kept = world.start_all_reduce(std::vector<double>{1}, ReduceOp::sum);
   kept = world.start_all_reduce(std::vector<double>{2}, ReduceOp::sum);

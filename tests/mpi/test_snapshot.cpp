@@ -111,13 +111,13 @@ TEST_F(Snapshot, HoldsEveryCellAtItsPlace) {
   expect_same_bytes(to);
 }
 
-TEST_F(Snapshot, AFolderThatIsMissingIsCannotCreate) {
+TEST_F(Snapshot, AMissingFolderGivesTheCodeCannotCreate) {
   SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_ / "none", {}, in_step_);
   expect_start(refusal<CollectiveError>([&] { write<float>(to, 0); }, ExitCode::cannot_create),
                folder_ / "none/test_00000000.hdf.part: creating failed (No such file or directory); check ");
 }
 
-TEST_F(Snapshot, ANameThatIsTakenByAFolderIsIo) {
+TEST_F(Snapshot, AFolderOfTheSameNameGivesTheCodeIo) {
   if (world_.is_root()) std::filesystem::create_directory(folder_ / "test_00000000.hdf");
   SnapshotWriter to = writer();
   refusal<CollectiveError>([&] { write<float>(to, 0); }, ExitCode::io);
@@ -126,7 +126,7 @@ TEST_F(Snapshot, ANameThatIsTakenByAFolderIsIo) {
 }
 
 // Simulates a file system that loses data: the cells on the disk differ from those of the field.
-TEST_F(Snapshot, WhatReadsBackWrongNeverGetsItsName) {
+TEST_F(Snapshot, AFileThatReadsBackWrongNeverGetsItsFinalName) {
   SnapshotWriter to = writer();
   const Field<float> field = test::field_by_index<float>(*device_, subdomain(), cells_);
   const SnapshotMeta of_another{.fingerprint = 1};
@@ -226,7 +226,7 @@ TEST_F(SnapshotCompressed, HoldsEveryCellForEveryProcessGrid) {
   }
 }
 
-TEST_F(SnapshotCompressed, TheSpaceThatWasReservedIsGivenBack) {
+TEST_F(SnapshotCompressed, ReleasesTheReservedSpace) {
   SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_.path(), {}, in_step_);
   const std::string path = write<double>(to, 0);
   struct stat status {};
@@ -356,7 +356,7 @@ TEST_P(Checkpoint, ByTheClockChangesNothing) {
 }
 
 // No count of sweeps has only 32 bits: in names, in files, or in computations.
-TEST_P(Checkpoint, GoesOnBeyondTwoToThe31Sweeps) {
+TEST_P(Checkpoint, ResumesBeyondTwoToThe31Sweeps) {
   constexpr std::int64_t there = (std::int64_t{1} << 33) - 4;
   Config config = decks::base({6, 5, 8});
   config.problem.steps = there + 10;

@@ -45,8 +45,8 @@ const TransportSettings patient{.timeout = timeout};
 enum class Fault { none, slow, lies, hangs, throws };
 
 // A transport that works, apart from its fault: it is slow on every rank; or rank 1 flips a bit of what it
-// receives, never sends, or throws. The clock jumps past the timeout of every rank that waits for it. Sets
-// `abandoned` when it is.
+// receives, never sends, or throws. The clock jumps past the timeout of every rank that waits for rank 1.
+// abandon() sets `abandoned`.
 class FaultyTransport final : public Transport<double> {
  public:
   FaultyTransport(Device& device, std::unique_ptr<Transport<double>> real, const HaloMessage& first, int rank,
@@ -95,7 +95,7 @@ class FaultyTransport final : public Transport<double> {
 };
 
 using Entry = TransportEntry<double>;
-const Entry* real_transport = nullptr;  // what faulty ones are made of; null: host
+const Entry* real_transport = nullptr;  // the one that faulty ones call; null: host
 
 // `is_fragile`: transports of a rank share one state, which is broken when one of them is abandoned.
 template <Fault fault, bool is_recordable = false, bool is_fragile = false>
@@ -143,7 +143,7 @@ class HaloLinks : public BackendTest {
   std::string why_not_recordable(const std::vector<Entry>& registry) {
     return with_exchange(registry, patient, [](const auto& halo) { return halo.why_not_recordable(); });
   }
-  // The measurement of this transport on the link between ranks 0 and 1; elsewhere what that rank knows.
+  // The measurement of this transport on a link.
   static const TransportMeasurement& measurement(const HaloLink& link, std::string_view name) {
     return *std::ranges::find(link.measurements, name, &TransportMeasurement::transport);
   }
@@ -165,8 +165,8 @@ TEST_P(HaloLinks, EveryPairTakesTheFastestThatWorks) {
   }
 }
 
-// Only pairs with rank 1, whose wires are bad.
-TEST_P(HaloLinks, ATransportThatFailsIsNotUsedByThosePairsThatItFails) {
+// Only pairs with rank 1, whose wires are bad, fail.
+TEST_P(HaloLinks, PairsDoNotUseATransportThatFailsBetweenThem) {
   for (const auto& [bad, why] : {std::pair{&lying, "1 of 20 cells arrived wrong"},
                                  {&hanging, "no answer within 900 s"},
                                  {&throwing, "the network is down"}}) {
@@ -181,7 +181,7 @@ TEST_P(HaloLinks, ATransportThatFailsIsNotUsedByThosePairsThatItFails) {
   }
 }
 
-TEST_P(HaloLinks, ATransportWhoseRanksHaveOneStateIsGivenUpByAll) {
+TEST_P(HaloLinks, ATransportWithASharedStateIsAbandonedByAllRanks) {
   int waited = 0;
   for (const HaloLink& link : links({fragile, slow}, patient)) {
     EXPECT_EQ(link.transport, "slow");
@@ -197,12 +197,12 @@ TEST_P(HaloLinks, ATransportWhoseRanksHaveOneStateIsGivenUpByAll) {
   }
 }
 
-TEST_P(HaloLinks, WhatMovesNothingIsOnlyTakenWhenItIsNamed) {
+TEST_P(HaloLinks, ATransportThatMovesNothingIsUsedOnlyIfNamed) {
   for (const HaloLink& link : links({mock, slow}, patient)) EXPECT_EQ(link.transport, "slow");
   for (const HaloLink& link : links({mock, slow}, {.name = "mock"})) EXPECT_EQ(link.transport, "mock");
 }
 
-// Ranks 2 and 3 alone could record.
+// Only the exchange between ranks 2 and 3 can be recorded.
 TEST_P(HaloLinks, AllRanksRecordTheirExchangesOrNone) {
   EXPECT_EQ(why_not_recordable({recorded}), "");
   if (alone()) return;
@@ -211,7 +211,7 @@ TEST_P(HaloLinks, AllRanksRecordTheirExchangesOrNone) {
   EXPECT_EQ(why_not_recordable({recorded_lying, slow}), why);
 }
 
-TEST_P(HaloLinks, WhereNoneWorksOrOneThatIsNamedDoesNotIsAnErrorOfAllRanks) {
+TEST_P(HaloLinks, NoWorkingOrAFailingNamedTransportIsAnErrorOfAllRanks) {
   if (alone()) GTEST_SKIP() << "nothing is exchanged";
   expect_rejected({lying, good, mock}, {.name = "lying", .place = "deck.yaml:3:5: parallel.transport"},
                   ExitCode::unavailable,
@@ -223,7 +223,7 @@ TEST_P(HaloLinks, WhereNoneWorksOrOneThatIsNamedDoesNotIsAnErrorOfAllRanks) {
 }
 ISOTHERM_ON_EACH_BACKEND(HaloLinks);
 
-// The state that wires share: the transport's users learn of it through the transport alone.
+// Wires may share a state; users of a transport ask only the transport whether it is broken.
 TEST(PackedTransport, AbandonsItsWireAndKnowsWhyAllAreBroken) {
   struct Fragile final : Wire {
     explicit Fragile(bool& shared) : broken(shared) {}
@@ -293,7 +293,7 @@ TEST_P(TransportRegistry, ThoseThatNeedNoHostGather) {
 }
 
 // Memory that no other process can open.
-TEST_P(TransportRegistry, WhereOneRankCannotConnectItsPeersKnowWhy) {
+TEST_P(TransportRegistry, PeersOfARankThatCannotConnectKnowTheReason) {
   if (alone() || !find_transport("peer")->unsupported(device()).empty()) {
     GTEST_SKIP() << "needs two ranks with a GPU each";
   }
