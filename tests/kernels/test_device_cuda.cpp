@@ -115,7 +115,7 @@ TEST_F(DeviceCuda, FailedCallsAreErrorsAndLeaveTheDeviceUsable) {
 }
 
 // Device 0 is the current device of a new thread, whatever the first thread did.
-TEST_F(DeviceCuda, DevicesWorkFromAnyThreadAndSideBySide) {
+TEST_F(DeviceCuda, DevicesWorkFromAnyThreadAndConcurrently) {
   const int count = static_cast<int>(find_cuda_devices().devices.size());
   std::vector<std::unique_ptr<Device>> devices;
   for (int i = 0; i < count; ++i) devices.push_back(make_cuda_device(i));

@@ -26,7 +26,7 @@ class FaceCopyOf : public OnDevice {
     const BoundedBlock<T> there(*device_, n, ghosts, mask, odd_faces),
         here(*host_, n, ghosts, mask, odd_faces);
     if (!region) region = there.region(extend);
-    SCOPED_TRACE(fmt::format("{} ghosts {} walls {:b} region {}", text(n), ghosts, mask, text(*region)));
+    SCOPED_TRACE(fmt::format("{} ghosts {} boundaries {:b} region {}", text(n), ghosts, mask, text(*region)));
     Field<T> expected = random_field<T>(*host_, n, ghosts, 21), field = to_device(*device_, expected);
     functions(FaceCopy<T>::on).fill_boundaries(field.view(), there.boundaries, *region, {});
     here.fill_ghosts(expected.view(), {true, true, true}, 0, region);
@@ -136,7 +136,7 @@ ON_EACH_BACKEND(FaceCopyOf, backend_cases(backend));
 
 constexpr int links = 2;
 
-// What two peers and this rank share, in memory that the host accesses too.
+// Data that two peers and this rank share, in memory that the host accesses too.
 struct Shared {
   PeerFlags here[links], there[links];
   PeerProgress progress;
@@ -273,7 +273,7 @@ TEST_F(PeerCopyCuda, NothingIsUnpackedBeforeThePeerHasStored) {
 }
 
 // One peer has set its `free` flag, the other never does.
-TEST_F(PeerCopyCuda, NothingIsStoredWhereThePeerIsNotFreeAndAllEndsWhenItIsGivenUp) {
+TEST_F(PeerCopyCuda, NothingIsStoredIfThePeerIsNotFreeAndTheWaitEndsWhenItIsAbandoned) {
   // Cells 0 and 1 would become copies of cells 2 and 3, which are 1.
   const Buffer cells = copied_to<double>(*device, {0, 0, 1, 1});
   double* const cell = cells.as<double>();

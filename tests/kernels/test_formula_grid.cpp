@@ -103,7 +103,7 @@ TEST_P(FormulaGridOf, HasTheBitsOfSinglePoints) {
 }
 
 // Stacks that do not fit into the shared memory of eight warps, and of one.
-TEST_P(FormulaGridOf, HasRoomForTheDeepest) {
+TEST_P(FormulaGridOf, HasRoomForTheDeepestStack) {
   Random random;
   for (const int depth : {7, 40, deepest_formula}) {
     SCOPED_TRACE(depth);

@@ -187,7 +187,7 @@ Field<T> field_of_all_sizes(Device& host, Int3 shape, Random& random) {
 
 constexpr ReductionOp sums[] = {ReductionOp::sum, ReductionOp::sum_abs, ReductionOp::sum_squares};
 
-TEST_P(ExactReductionVariant, HasTheWordsOfOneAdditionACell) {
+TEST_P(ExactReductionVariant, HasTheWordsOfOneAdditionPerCell) {
   Random random;
   for_precision(GetParam().precision, [&]<class T>(T) {
     for (Int3 shape : {Int3{1, 1, 1}, Int3{5000, 2, 1}, Int3{7, 5, 61}, Int3{2048, 1, 1}, Int3{33, 31, 20}}) {
@@ -212,7 +212,7 @@ ON_EACH_BACKEND(ExactReductionVariant, cases_of(reduction_kernels<double>(), bac
 
 // Extremes of a field and jumps across boundaries.
 
-class Survey : public OnDevice {
+class FieldReductionsOf : public OnDevice {
  protected:
   template <class T>
   void expect_extremes(const Field<T>& field) {
@@ -258,7 +258,7 @@ class Survey : public OnDevice {
   }
 };
 
-TEST_P(Survey, FindsTheExtremesOfTheInteriorCellsAndCountsNaN) {
+TEST_P(FieldReductionsOf, FindsTheExtremesOfTheInteriorCellsAndCountsNaN) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     for (const Int3& shape : shapes) {
       SCOPED_TRACE(text(shape));
@@ -272,7 +272,7 @@ TEST_P(Survey, FindsTheExtremesOfTheInteriorCellsAndCountsNaN) {
   });
 }
 
-TEST_P(Survey, JumpsAcrossEachWallAreGhostLessCell) {
+TEST_P(FieldReductionsOf, JumpsAcrossEachBoundaryAreGhostMinusCell) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     for (const Int3& shape : {Int3{17, 9, 13}, Int3{1, 6, 5}, Int3{300, 2, 40}})
       expect_jumps(random_field<T>(*host_, shape, 1, 7));
@@ -292,7 +292,7 @@ TEST_P(Survey, JumpsAcrossEachWallAreGhostLessCell) {
   });
 }
 
-ON_EACH_BACKEND(Survey, backend_cases(backend));
+ON_EACH_BACKEND(FieldReductionsOf, backend_cases(backend));
 
 // Histogram kernels: each counts by the edges, and all agree; NaN and infinities are never lost.
 
@@ -437,7 +437,7 @@ TEST(LongAccumulator, KeepsEveryDouble) {
   }
 }
 
-TEST(LongAccumulator, RoundsOnceAndRemembersWhatIsNoNumber) {
+TEST(LongAccumulator, RoundsOnceAndKeepsNaNAndInfinity) {
   const double ulp = 0x1p-52;
   const struct {
     std::vector<double> values;
@@ -495,7 +495,7 @@ TEST(LongAccumulator, HasTheSameWordsInAnyOrderAndGrouping) {
   }
 }
 
-TEST(LongAccumulator, TakesASumAway) {
+TEST(LongAccumulator, SubtractsASum) {
   Random random;
   for (int trial = 0; trial < 200; ++trial) {
     const std::vector<double> values = hostile_values(random), others = hostile_values(random);
@@ -512,7 +512,7 @@ TEST(LongAccumulator, TakesASumAway) {
   EXPECT_EQ(small.rounded(), 0.1);
 }
 
-TEST(LongAccumulator, TakesAwayWhatIsNoNumber) {
+TEST(LongAccumulator, SubtractsNaNAndInfinity) {
   const auto difference = [](const std::vector<double>& a, const std::vector<double>& b) {
     LongAccumulator sum = total(a);
     sum.subtract(total(b));
@@ -530,7 +530,7 @@ TEST(LongAccumulator, TakesAwayWhatIsNoNumber) {
 }
 
 // The documented limits, reached by adding an accumulator to itself.
-TEST(LongAccumulator, HoldsAsManyAdditionsAsItSays) {
+TEST(LongAccumulator, HoldsTheDocumentedNumberOfAdditions) {
   const auto doubled_30_times = [](LongAccumulator sum) {
     for (int i = 0; i < 30; ++i) sum.add(sum);
     return sum;

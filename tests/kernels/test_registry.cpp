@@ -11,7 +11,7 @@
 namespace isotherm::test {
 namespace {
 
-// Rows have unique names, and launch where they are compiled; both precisions have the same.
+// Kernels have unique names, and launch where they are compiled; both precisions have the same kernels.
 template <class Registry, class Other>
 void check_tables(const Registry& registry, const Other& of_other_precision) {
   const bool has_cuda = find_cuda_devices().why_none != "this build has no CUDA";
@@ -31,7 +31,7 @@ void check_tables(const Registry& registry, const Other& of_other_precision) {
   }
 }
 
-TEST(Registry, RowsHaveUniqueNamesAndLaunchWhereCompiled) {
+TEST(Registry, KernelsHaveUniqueNamesAndLaunchWhereCompiled) {
   check_tables(stencil_kernels<float>(), stencil_kernels<double>());
   check_tables(reduction_kernels<float>(), reduction_kernels<double>());
   check_tables(histogram_kernels<float>(), histogram_kernels<double>());
@@ -49,14 +49,14 @@ void check_functions(const Table& table) {
   }
 }
 
-TEST(Registry, HostRowsHaveFunctionsOfTheirOwnForEachInstructionSet) {
+TEST(Registry, HostKernelsHaveOneFunctionPerInstructionSet) {
   check_functions(stencil_kernels<float>);
   check_functions(stencil_kernels<double>);
   check_functions(reduction_kernels<double>);
   check_functions(histogram_kernels<double>);
 }
 
-TEST(LastLevelCache, IsSharedByWhatRunsOnItsProcessors) {
+TEST(LastLevelCache, IsSharedByTheThreadsOnItsProcessors) {
   const auto first = [](int count) {
     std::vector<int> cores(static_cast<std::size_t>(count));
     std::iota(cores.begin(), cores.end(), 0);
@@ -72,7 +72,7 @@ TEST(LastLevelCache, IsSharedByWhatRunsOnItsProcessors) {
   EXPECT_GE(sharers_of_last_level_cache(1), 1);
 }
 
-TEST(InstructionSet, IsTheBestOrTheOneWishedFor) {
+TEST(InstructionSet, IsTheBestOrTheRequestedOne) {
   EXPECT_EQ(choose_instruction_set(nullptr), choose_instruction_set(""));
   EXPECT_EQ(choose_instruction_set(nullptr), instruction_sets().back());
   for (InstructionSet set : {InstructionSet::baseline, InstructionSet::v3, InstructionSet::v4}) {
@@ -160,8 +160,8 @@ void expect_right_bandwidths(Device& device) {
   EXPECT_LT(bandwidth, 1e14);  // no memory is faster
 }
 
-TEST(Bandwidth, RowsMoveWhatTheySay) { expect_right_bandwidths(*make_host_device()); }
-TEST_F(CudaTest, BandwidthRowsMoveWhatTheySay) { expect_right_bandwidths(*device); }
+TEST(Bandwidth, KernelsMoveAllElements) { expect_right_bandwidths(*make_host_device()); }
+TEST_F(CudaTest, BandwidthKernelsMoveAllElements) { expect_right_bandwidths(*device); }
 
 }  // namespace
 }  // namespace isotherm::test
@@ -236,7 +236,7 @@ TEST(ColumnShares, HoldEveryPlaneOnce) {
   }
 }
 
-TEST(ColumnShares, LetBlocksSideBySideWalkSideBySide) {
+TEST(ColumnShares, LetAdjacentBlocksWalkAdjacentColumns) {
   const ColumnShares shares = ColumnShares::of(100, 512, 132, 4, 10);  // five blocks share four columns
   EXPECT_EQ(shares.team_blocks, 5);
   EXPECT_EQ(shares.team_columns, 4);

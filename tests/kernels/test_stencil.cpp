@@ -198,7 +198,7 @@ TEST_P(StencilBoundaries, VaryOverEveryFace) {
                 });
 }
 
-TEST_P(StencilBoundaries, StandBesideRegionsThatReachIntoGhosts) {
+TEST_P(StencilBoundaries, WorkNextToRegionsThatReachIntoGhosts) {
   on_every_tile({{1, 1, 1}, {3, 40, 2}, {61, 33, 5}, {134, 37, 9}},
                 [](const auto& kernel, int tile, Device& device, Int3 shape) {
                   if ((tile > 0 || shape.x > 100) && !applies_boundaries(kernel)) return;
@@ -229,7 +229,7 @@ struct Cut {
 template <class T>
 void check_cut(const StencilKernel<T>& kernel, Device& device, const Cut& cut, unsigned boundaries,
                ReductionOp op, int tile) {
-  SCOPED_TRACE(text(cut.shape) + ", at hand " + text(cut.available()));
+  SCOPED_TRACE(text(cut.shape) + ", available " + text(cut.available()));
   const Box whole = cut.region(), available = cut.available();
   const Box interior = interior_of(kernel, whole, available, {1, tile});
   EXPECT_TRUE(interior.empty() || interior.within(available) == interior) << text(interior);
@@ -242,8 +242,8 @@ void check_cut(const StencilKernel<T>& kernel, Device& device, const Cut& cut, u
 
 class StepInParts : public StencilTest {};
 
-// Blocks smaller than a tile, and of several tiles: interior columns in the middle, at an edge, and none.
-TEST_P(StepInParts, IsAStep) {
+// Blocks smaller than a tile, and of several tiles; interior columns in the middle, at an edge, or none.
+TEST_P(StepInParts, EqualsOneSweep) {
   on_kernel([](const auto& kernel, Device& device) {
     const Int3 wide{402, 70, 5};
     for (const Cut& cut :
@@ -272,7 +272,7 @@ TEST_P(StepInParts, IsAStep) {
 
 // The parts share no cache line: the interior begins and ends at line boundaries or with the region. A wide
 // block always has an interior.
-TEST_P(StepInParts, CutsNoLine) {
+TEST_P(StepInParts, SharesNoCacheLine) {
   on_kernel([]<class T>(const StencilKernel<T>& kernel, Device&) {
     if (!kernel.exterior) return;
     constexpr Index line = line_cells<T>;
@@ -339,7 +339,7 @@ void check_lots(const StencilKernel<T>& kernel, Device& device, int time_block) 
 
 class TemporalSweeps : public StencilTest {};
 
-TEST_P(TemporalSweeps, AreAsManySweeps) {
+TEST_P(TemporalSweeps, EqualSingleSweeps) {
   on_kernel([](const auto& kernel, Device& device) {
     for (int time_block = 1; time_block <= kernel.max_time_block; ++time_block) {
       for (const Int3 shape : {Int3{1, 1, 1}, Int3{1, 9, 7}, Int3{9, 7, 1}, Int3{40, 1, 1}, Int3{17, 23, 31},
@@ -355,7 +355,7 @@ TEST_P(TemporalSweeps, AreAsManySweeps) {
 }
 
 // Boundaries across one axis, on the lower or the upper faces of all axes, and nowhere.
-TEST_P(TemporalSweeps, BesideGhostsOfNeighbours) {
+TEST_P(TemporalSweeps, NextToGhostsOfNeighbours) {
   on_kernel([](const auto& kernel, Device& device) {
     for (const unsigned mask : {0b000011u, 0b001100u, 0b110000u, 0b010101u, 0b101010u, 0u}) {
       for (const int time_block : {2, 3, kernel.max_time_block}) {
@@ -413,7 +413,7 @@ TEST(TemporalOpenmp, HasTheSameBitsWhateverTheMachine) {
 }
 
 // After a launch the kernel holds as much memory as its entry states, and none after release().
-TEST(TemporalOpenmp, KeepsTheMemoryThatItSays) {
+TEST(TemporalOpenmp, HoldsTheMemoryThatItsEntryStates) {
   const auto host = make_host_device();
   const StencilKernel<double>& kernel = kernel_named(stencil_kernels<double>(), "temporal_openmp");
   kernel.memory->release();
@@ -667,7 +667,7 @@ class MaterialsSweep : public StencilTest {
   }
 };
 
-TEST_P(MaterialsSweep, gives_the_bits_of_the_formula) {
+TEST_P(MaterialsSweep, GivesTheBitsOfTheFormula) {
   on_kernel([&]<class T>(const StencilKernel<T>& kernel, Device&) {
     // Small grids: each problem with each number of sweeps. The large grid: the other settings in turn.
     unsigned problem = 0;
@@ -689,7 +689,7 @@ ON_EACH_BACKEND(MaterialsSweep,
 
 class HeatOfMaterials : public OnDevice {};
 
-TEST_P(HeatOfMaterials, is_summed_with_the_capacity_of_each) {
+TEST_P(HeatOfMaterials, IsSummedWithTheCapacityOfEach) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     const Int3 extent{37, 9, 7};
     const MaterialTables<T> tables;

@@ -30,7 +30,7 @@ std::string differing(const Field<double>& expected, const Field<double>& found)
   return difference(expected.view(), found.view());
 }
 
-TEST(BenchRandom, IsGivenBySeedAndFillsTheRange) {
+TEST(BenchRandom, IsDeterminedByTheSeedAndFillsTheRange) {
   const Field<double> a = random_field(1), same = random_field(1), other = random_field(2);
   EXPECT_EQ(differing(a, same), "");
   EXPECT_NE(differing(a, other), "");
@@ -97,7 +97,7 @@ struct NoProbe final : BandwidthProbe {
   void prepare() override {}
 };
 
-TEST(BenchSampler, TakesACopyBesideEverySample) {
+TEST(BenchSampler, MeasuresTheCopyBandwidthWithEverySample) {
   const auto device = make_host_device();
   Sampler sampler(*device, {}, 0);
   NoProbe copy, read;
@@ -109,7 +109,7 @@ TEST(BenchSampler, TakesACopyBesideEverySample) {
   EXPECT_GT(launches, samples.launches * Sampler::least_samples);  // includes a warm-up
 }
 
-TEST(BenchSampler, PreparesEverySampleOfWhatCountsOnce) {
+TEST(BenchSampler, PreparesEverySampleOfASingleLaunch) {
   const auto device = make_host_device();
   Sampler sampler(*device, {}, 0);
   int launched = 0, prepared = 0;
@@ -122,7 +122,7 @@ TEST(BenchSampler, PreparesEverySampleOfWhatCountsOnce) {
 }
 
 // The base takes longer: a difference may be negative.
-TEST(Sampler, ADifferenceIsOfBatchesSideBySideOnADriftingClock) {
+TEST(Sampler, ADifferenceComparesAdjacentBatchesOnADriftingClock) {
   const auto host = make_host_device();
   ClockedDevice device(*host, Backend::host);
   Sampler sampler(device, {}, 1e-3);
@@ -227,7 +227,7 @@ TEST(BenchFigures, ADifferenceBelowItsNoiseHasASpreadAndNoRate) {
   expect_says(table, "\n  * spread above 30 %: ");
 }
 
-TEST(BenchFigures, AWrongRowIsNoKernelAndHasNoFigures) {
+TEST(BenchFigures, AWrongKernelHasNoFigures) {
   std::vector<BenchEntry> ladder = two_kernels();
   EXPECT_TRUE(all_right(record(ladder)));
   ladder[0].verdict = BenchVerdict::wrong;
@@ -241,7 +241,7 @@ TEST(BenchFigures, AWrongRowIsNoKernelAndHasNoFigures) {
   EXPECT_TRUE(all_right(record(ladder)));
 }
 
-TEST(BenchTable, HasColumnsForWhatItsEntriesHave) {
+TEST(BenchTable, HasTheColumnsThatItsEntriesNeed) {
   std::vector<BenchEntry> ladder(2);
   ladder[0].verdict = BenchVerdict::wrong;
   ladder[0].note = "cell (0, 0, 0) is 1 and should be 2";

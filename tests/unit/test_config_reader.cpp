@@ -45,7 +45,7 @@ TEST(ConfigReader, TakesPlainDecks) {
 }
 
 // faults/test_deck.py tests the most common mistakes, these tests the others.
-TEST(ConfigReader, RefusesWhatIsNoDeck) {
+TEST(ConfigReader, RejectsTextThatIsNoDeck) {
   expect_problem("~", "1:1: the deck is empty; write at least a grid");
   expect_problem("hello", "1:1: one value is given where a deck is expected; write keys of grid");
   expect_problem("- grid", "1:1: a list is given where a deck is expected; write keys of grid");
@@ -139,7 +139,7 @@ TEST(ConfigOverrides, ReplaceAddAndAppend) {
   EXPECT_EQ(config.at("initial.0.value"), "argument 1: initial.0.value");
 }
 
-TEST(ConfigPlaces, AreThoseOfTheDeckOrOfWhatIsAround) {
+TEST(ConfigPlaces, AreThoseOfTheKeyOrOfTheSectionAroundIt) {
   const Config config = parse(base);
   EXPECT_EQ(config.at("problem.steps"), "deck.yaml:9:10: problem.steps");
   EXPECT_EQ(config.at("problem.dt"), "deck.yaml:8:1: problem.dt");
@@ -183,7 +183,7 @@ TEST(ConfigCrossChecks, Steady) {
   expect_problem(steady("  weight: 1.01\n" + boundary), "10:11: problem.weight: 1.01 is out of");
   expect_start(only_text(parse(steady("  weight: 1\n" + boundary)).warnings),
                "deck.yaml:10:11: problem.weight: with 1 a checkerboard error never decays; 0.99 costs ");
-  // Whether a patch makes coarse grids of one material impossible is asked of a sound grid and laws.
+  // The check that a patch rules out coarse grids of one material needs a correct grid and correct laws.
   const std::string patch =
       "boundaries: {z_max: {kind: temperature, value: 300, where: {from: [0, 0], to: [0.5, 0.5]}}}\n";
   expect_good(steady(patch));
@@ -277,7 +277,7 @@ TEST(ConfigCrossChecks, Registry) {
 const std::string mock = "parallel: {transport: mock}\n";
 const std::string no_results = "output: {snapshots: false, history: false}\n";
 
-TEST(ConfigTransport, IsAWordOfTheTableAndLeavesNoResultsWhereItMovesNothing) {
+TEST(ConfigTransport, IsInTheRegistryAndMustLeaveNoResultsIfItMovesNoData) {
   expect_good(base + "parallel: {transport: mpi_device}\n");
   expect_wrong("parallel: {transport: hots}\n",
                "23: parallel.transport: unknown value 'hots'; did you mean 'host'?");
@@ -329,7 +329,7 @@ TEST(Parts, AnotherGridIsRejectedInTheSameWords) {
                "deck.yaml:10:27: output.coarse.factor: 3 does not divide the 10 cells along y");
 }
 
-TEST(Parts, WrongKeysAreToldApart) {
+TEST(Parts, WrongKeysHaveMessagesOfTheirOwn) {
   expect_wrong_outputs({
       {"slices: [{axis: x}]", "19: output.slices.0.cell: is missing, and so is position"},
       {"slices: [{cell: 1, position: 0.5}]", "29: output.slices.0.position: cannot be combined with cell"},
@@ -497,7 +497,7 @@ TEST(ConfigRoundTrip, DatasetsAreFoundFromTheDecksFolder) {
 }
 
 // A kernel that lacks a feature that the deck needs, as some GPU kernels do.
-TEST(ConfigKernel, IsNamedWhereItCannot) {
+TEST(ConfigKernel, IsNamedIfItLacksAFeature) {
   RegistryNames registry = deck_text::registry();
   registry.kernels[1].sweeps_materials = registry.kernels[1].takes_varying_a = false;
   const auto expect = [&](const std::string& deck, const std::string& expected) {
@@ -540,8 +540,8 @@ void for_each_key(const Keys& keys, const std::string& path,
   }
 }
 
-// faults/test_deck.py tests that it passes `isotherm check` and runs. Examples after a '#' must be readable.
-TEST(CommentedDeck, SaysAllOfEveryKey) {
+// faults/test_deck.py tests that it passes `isotherm check` and runs. Examples after a '#' must be valid.
+TEST(CommentedDeck, DescribesEveryKey) {
   const std::string deck = commented_deck();
   Config config;
   int keys = 0, examples = 0;
@@ -663,7 +663,7 @@ TEST(ConfigTable, IsLinearOrInStepsAndConstantBeyondItsEnds) {
   EXPECT_EQ(Expression({{-2, 1}, {-1, 2}, {3, 5}}, false, "").shortest_change(9), 4);
 }
 
-TEST(ConfigTable, WhatIsWrongIsNamed) {
+TEST(ConfigTable, ErrorsAreNamed) {
   const auto expect = [](const std::string& value, const std::string& problem) {
     expect_says(problems(with_boundary("{kind: flux, value: " + value + "}")).first, problem);
   };

@@ -177,7 +177,7 @@ TEST_F(ReadDataset, DataInOtherFilesIsRejected) {
     expect_rejected(name, "an external link to '" + other + "' (data must lie in the file that is named)");
 }
 
-TEST_F(ReadDataset, ADamagedChunkIsIo) {
+TEST_F(ReadDataset, ADamagedChunkGivesTheCodeIo) {
   const hid_t creation = chunked();
   H5Pset_fletcher32(creation);
   add("T", H5T_IEEE_F64LE, creation);
@@ -215,7 +215,7 @@ TEST_F(TuningFile, ReplacesEntriesOfVersionOne) {
   EXPECT_TRUE(find_tuning(path, some_key));
 }
 
-TEST_F(TuningFile, TellsKeysApartByEveryPart) {
+TEST_F(TuningFile, DistinguishesKeysByEveryPart) {
   keep(some_key);
   const auto differs = [&](auto change) {
     TuningKey key = some_key;
@@ -233,7 +233,7 @@ TEST_F(TuningFile, TellsKeysApartByEveryPart) {
   EXPECT_TRUE(differs([](TuningKey& k) { k.asked = "naive auto auto"; }));
 }
 
-TEST_F(TuningFile, KeepsTheEntriesOfRunsThatWriteAtOneTime) {
+TEST_F(TuningFile, KeepsTheEntriesOfConcurrentRuns) {
   constexpr int processes = 4, entries = 8;
   const auto key_of = [&](int number) {
     TuningKey key = some_key;
@@ -250,7 +250,7 @@ TEST_F(TuningFile, KeepsTheEntriesOfRunsThatWriteAtOneTime) {
     EXPECT_TRUE(find_tuning(path, key_of(number))) << number;
 }
 
-TEST_F(TuningFile, RefusesWhatIsNone) {
+TEST_F(TuningFile, RejectsOtherFiles) {
   for (const auto& [text, why] :
        {std::pair{"hello", "it is not JSON"},
         {R"({"schema": 1})", "it has another schema"},

@@ -323,7 +323,7 @@ HaloLink link(int rank, Direction direction, double seconds) {
           2'000'000, "host",   {{"peer", "not on one host", 0, 0}, {"host", "", seconds, 5e-6}}};
 }
 
-TEST(HaloRecord, SaysTheMedianOfPairsOfOneKindWhereTheyAreMany) {
+TEST(HaloRecord, GivesTheMedianOfManyPairsOfOneKind) {
   HaloRecord record;
   for (int i = 0; i < 31; ++i)
     record.pairs.push_back(link(i, {0, 0, 1}, i == 0 ? 1.0 : i < 16 ? 1e-3 : 2e-3));
@@ -332,7 +332,7 @@ TEST(HaloRecord, SaysTheMedianOfPairsOfOneKindWhereTheyAreMany) {
                 "z+ by host (31 pairs): 1.91 MiB each way in 2000.0 us: 1.00 GB/s, latency 5.0 us"});
 }
 
-TEST(HaloRecord, JsonHasWhatWasTriedAndWhyItWasNotTaken) {
+TEST(HaloRecord, JsonHasTheTrialsAndTheReasonsAgainstThem) {
   RunRecord record;
   record.halo.pairs = {link(3, {-1, 0, 1}, 1e-3)};
   const nlohmann::json pair = nlohmann::json::parse(to_json(record))["halo"]["links"][0];
@@ -343,7 +343,7 @@ TEST(HaloRecord, JsonHasWhatWasTriedAndWhyItWasNotTaken) {
   EXPECT_EQ(pair["trials"][1]["exchange_s"], 1e-3);
 }
 
-TEST(Hiding, IsWhatAStepDoesNotTakeBeyondItsSweep) {
+TEST(Hiding, IsTheExchangeTimeThatDoesNotLengthenTheStep) {
   // The device slows down: differences of the medians would give 52.
   const HaloCost slowing =
       halo_cost(std::array{StepSeconds{10, 100, 102}, StepSeconds{11, 150, 152}, StepSeconds{12, 200, 250}});

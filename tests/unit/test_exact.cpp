@@ -194,7 +194,7 @@ TEST(VerificationErrors, AreThoseOfTheSubdomain) {
 // Ranges of histograms, heat balances, and extremes. verification/test_heat.py tests which diagnostics a deck
 // allows.
 
-TEST(Diagnostics, BinsCoverWhatIsKnownBeforeTheFirstSweep) {
+TEST(Diagnostics, BinsCoverTemperaturesKnownBeforeTheFirstSweep) {
   Config config = decks::base({4, 5, 6});
   config.output.histogram.bins = 8;
   config.boundaries[0] = {BoundaryKind::temperature, Expression(250.0), 0};
@@ -219,7 +219,7 @@ TEST(Diagnostics, BinsCoverWhatIsKnownBeforeTheFirstSweep) {
   }
 }
 
-TEST(Diagnostics, BalanceIsWhatIsNotAccountedFor) {
+TEST(Diagnostics, BalanceIsTheHeatNotAccountedFor) {
   HeatFlows flows{.boundaries = {5, -3, 0, 0, 1, 0}, .source = 2, .rate = 4};
   close_balance(flows);
   EXPECT_EQ(flows.balance, 1);
@@ -284,7 +284,7 @@ TEST(Balance, CountsFluxesOverFacesAndSourcesOverCells) {
   EXPECT_NEAR(sum.gross, in + out, 1e-12);
 }
 
-TEST(Balance, WhatIsLeftOverIsRejectedInWatts) {
+TEST(Balance, AnImbalanceIsRejectedInWatts) {
   Config config = closed_domain({4, 4, 4});
   config.problem.mean_temperature = 300;
   EXPECT_EQ(error_of(config, {0.9e-9, 1}), "no error");

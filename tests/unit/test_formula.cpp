@@ -181,7 +181,7 @@ TEST(Formula, OperatorsBindAsWritten) {
   EXPECT_EQ(Expression("2*pi + exp(0)", "x").program()->steps.size(), 1u);  // constants are folded
 }
 
-// What hid a NaN would hide it from the checks of a deck too.
+// A function that hides a NaN would hide it from the checks of a deck too.
 TEST(Formula, NoFunctionHidesNaN) {
   for (const char* text : {"max(t, 3)", "max(3, t)", "min(t, 3)", "min(3, t)", "sign(t)", "not t", "t and 1",
                            "0 and t", "t or 0", "1 or t", "if(t, 1, 2)"})
@@ -189,7 +189,7 @@ TEST(Formula, NoFunctionHidesNaN) {
   EXPECT_EQ(Expression("if(x, 2, t)", "xt")(1, 0, 0, std::nan("")), 2);
 }
 
-TEST(Formula, WrongOnesSayWhatAndWhere) {
+TEST(Formula, ErrorsGiveTheProblemAndThePosition) {
   const auto expect = [](const std::string& text, const std::string& problem, std::size_t position) {
     try {
       Expression(text, "xt");

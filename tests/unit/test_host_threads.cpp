@@ -210,7 +210,7 @@ TEST(ProcStatus, BytesOfALine) {
 
 constexpr double long_run = 1e12;  // bytes moved by the sweeps of the run
 
-TEST(CopyProbeBytes, AreBeyondTheCachesBoundedAndSharedByThoseWhoCopyAtTheSameTime) {
+TEST(CopyProbeBytes, ExceedTheCachesAreBoundedAndDividedAmongConcurrentCopies) {
   const struct {
     std::size_t field;  // MiB
     double moved;
@@ -278,10 +278,10 @@ TEST(IoTimeout, IsReadFromTheEnvironment) {
 }
 
 // Sweeps between the first polls, for sweeps of `seconds` each that run in units of `unit`.
-std::vector<std::int64_t> ways(double seconds, std::int64_t unit, int looks) {
+std::vector<std::int64_t> intervals(double seconds, std::int64_t unit, int polls) {
   ControlPoll poll(100, unit);
   std::vector<std::int64_t> all;
-  for (std::int64_t at = 100; std::ssize(all) < looks;) {
+  for (std::int64_t at = 100; std::ssize(all) < polls;) {
     all.push_back(poll.next() - at);
     at = poll.next();
     poll.polled(at, seconds * static_cast<double>(all.back()));
@@ -289,13 +289,13 @@ std::vector<std::int64_t> ways(double seconds, std::int64_t unit, int looks) {
   return all;
 }
 
-TEST(ControlPoll, DoublesItsWayUntilItTakesAQuarterOfASecond) {
-  EXPECT_EQ(ways(0.01, 1, 8), (std::vector<std::int64_t>{1, 2, 4, 8, 16, 32, 32, 32}));
-  EXPECT_EQ(ways(0.01, 6, 5), (std::vector<std::int64_t>{6, 12, 24, 48, 48}));
+TEST(ControlPoll, DoublesItsIntervalUpToAQuarterOfASecond) {
+  EXPECT_EQ(intervals(0.01, 1, 8), (std::vector<std::int64_t>{1, 2, 4, 8, 16, 32, 32, 32}));
+  EXPECT_EQ(intervals(0.01, 6, 5), (std::vector<std::int64_t>{6, 12, 24, 48, 48}));
 }
 
-TEST(ControlPoll, NeverPartsAUnitAndFindsBackWhereSweepsGetSlower) {
-  EXPECT_EQ(ways(30, 16, 4), (std::vector<std::int64_t>{16, 16, 16, 16}));
+TEST(ControlPoll, KeepsUnitsWholeAndShortensItsIntervalIfSweepsGetSlower) {
+  EXPECT_EQ(intervals(30, 16, 4), (std::vector<std::int64_t>{16, 16, 16, 16}));
   ControlPoll poll(0, 1);
   for (int i = 0; i < 20; ++i) poll.polled(0, 0.001);
   EXPECT_EQ(poll.next(), 1 << 20);
@@ -303,7 +303,7 @@ TEST(ControlPoll, NeverPartsAUnitAndFindsBackWhereSweepsGetSlower) {
   EXPECT_EQ(poll.next(), 4);
 }
 
-TEST(WallLimit, LeavesTimeForTwoWritesAndSomeMore) {
+TEST(WallLimit, LeavesTimeForTwoWritesAndAMargin) {
   EXPECT_EQ(WallLimit{.seconds = 50}.latest_stop(0), 49);
   EXPECT_EQ(WallLimit{.seconds = 3600}.latest_stop(10), 3600 - 20 - 36);
   EXPECT_EQ(WallLimit{.seconds = 86400}.latest_stop(100), 86400 - 200 - 60);
@@ -314,7 +314,7 @@ TEST(WallLimit, LeavesTimeForTwoWritesAndSomeMore) {
   EXPECT_LT(WallLimit{.seconds = 10}.latest_stop(10), 0);  // no time left
 }
 
-TEST(Signals, TheFirstIsNotedAndForgottenAtTheNextStart) {
+TEST(Signals, TheFirstIsNotedUntilTheNextStart) {
   note_stop_signals();
   EXPECT_EQ(noted_stop_signal(), 0);
   std::raise(SIGUSR2);
@@ -339,7 +339,7 @@ std::vector<RankSight> through_mps(std::vector<RankSight> ranks) {
   return ranks;
 }
 
-TEST(DeviceMap, DealsOutGpusAndSaysWhereRanksShareOne) {
+TEST(DeviceMap, AssignsGpusAndReportsSharing) {
   const Names all{"A", "B", "C", "D"}, first{"A", "B"}, second{"C", "D"}, swapped{"B", "A"};
   const std::vector<RankSight> five(5, sees(first)),
       one_idle{sees({"A"}), sees({"A"}), sees(second)};  // no rank uses D
@@ -437,7 +437,7 @@ int least_load(const std::vector<RankSight>& ranks) {
   return least;
 }
 
-TEST(DeviceMap, NoDealingHasALowerHighestLoad) {
+TEST(DeviceMap, NoAssignmentHasALowerMaximumLoad) {
   Random random;
   const Names gpus{"A", "B", "C", "D"};
   for (int repeat = 0; repeat < 300; ++repeat) {

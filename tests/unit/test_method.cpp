@@ -37,7 +37,7 @@ double factor(const Method& method, std::int64_t first, std::int64_t last, doubl
 }
 
 // No mode of the spectrum keeps more than 1/T_m, and some keep as much: no polynomial can do better.
-TEST(Chebyshev, LeavesAsLittleOfEveryModeAsCanBe) {
+TEST(Chebyshev, ReducesEveryModeByTheOptimalFactor) {
   Random random;
   for (int trial = 0; trial < 50; ++trial) {
     const Int3 cells{random.between(1, 60), random.between(2, 60), random.between(1, 60)};
@@ -126,7 +126,7 @@ TEST(Rkl, DecaysAsTheExponential) {
   }
 }
 
-TEST(Rkl, TakesThirtyTwoStepsUnaskedOrMore) {
+TEST(Rkl, TakesAtLeastThirtyTwoStepsByDefault) {
   Config config = rkl(1);
   config.problem.dt.reset();
   config.problem.steps.reset();
@@ -322,7 +322,7 @@ TEST(Operator, SweepsOfImplicitGridsKeepTheirShare) {
     ASSERT_LE(s.highest, 2);
   }
 }
-// Only nearly, where there are more cells than samples.
+// Approximately, if there are more cells than samples.
 TEST(Operator, SlowestModeOfMaterialsIsThatOfABodyOfOne) {
   Random random;
   for (int trial = 0; trial < 16; ++trial) {
@@ -357,7 +357,7 @@ Config with_a_box(Index n, double from, double to, const char* material) {
 
 // For a body that one cell face cools weakly, the eigenvalue is that face's conductance over the sum of the
 // sweeps' divisors of all cells, for any face and any hole: of 64^3 cells every other one is sampled.
-TEST(Operator, SlowestModeKnowsWhatIsBetweenTheSamples) {
+TEST(Operator, SlowestModeIncludesCellsBetweenTheSamples) {
   constexpr double H = 10, n = 64, k = body_k, h = body_h;
   for (const double at : {32 * h, 33 * h})
     for (const char* in_middle : {"board", "void"}) {
@@ -505,7 +505,7 @@ TEST(StepLimits, TakeTheLargestCoefficientOfAFace) {
   EXPECT_EQ(limit(Expression("10 + 1e4*x + 0*t", "xyzt")), limit(1e300));
 }
 
-TEST(StepLimits, CountATemperatureForTheClassesThatItHolds) {
+TEST(StepLimits, CountAFixedTemperatureOnlyForTheClassesNextToIt) {
   Config config = decks::several({8, 8, 1});
   config.grid.lengths = Vector3{0.3, 0.2, 0.025};
   config.problem = {.steps = 1};

@@ -76,7 +76,7 @@ std::vector<double> applied(const Config& config, const std::vector<RegionValue>
   return applied(config, entries, {{0, 0, 0}, config.grid.cells});
 }
 
-// The value of each cell, said a second time from its centre.
+// Compares the value of each cell with `expected` at its centre.
 void expect_cells(const Config& config, const std::vector<double>& cells,
                   const std::function<double(Vector3)>& expected) {
   const GridAxes axes(config);
@@ -86,7 +86,7 @@ void expect_cells(const Config& config, const std::vector<double>& cells,
   });
 }
 
-TEST(RegionValue, CellsStartAtZeroAndEntriesGoInOrder) {
+TEST(RegionValue, CellsStartAtZeroAndEntriesApplyInOrder) {
   const Config config = grid({2, 1, 1});
   EXPECT_EQ(applied(config, {}), (std::vector<double>{0, 0}));
   const RegionValue set5 = shape(Shape::constant, 5), add2 = shape(Shape::constant, 2, RegionMode::add);
@@ -96,7 +96,7 @@ TEST(RegionValue, CellsStartAtZeroAndEntriesGoInOrder) {
 }
 
 // The shared face runs through cell centres: each must belong to one box only.
-TEST(RegionValue, BoxesSideBySideCoverEachCellOnce) {
+TEST(RegionValue, AdjacentBoxesCoverEachCellOnce) {
   const Config config = grid({10, 3, 2});
   for (int i = 0; i < 10; ++i) {
     const double cut = GridAxis(config, 0).centre(i);
@@ -164,8 +164,8 @@ TEST(RegionValue, ATemperatureBelowZeroIsNamed) {
   EXPECT_NO_THROW(applied(config, entries));
 }
 
-// 0.15 of a cell more or less than a whole number of cells, but for rounding.
-TEST(RegionValue, CentresOnASurfaceButForRoundingAreOnIt) {
+// The box begins and ends at cell centres up to rounding: the first of them is in the box, the last is not.
+TEST(RegionValue, CentresOnASurfaceUpToRoundingAreOnIt) {
   Config config = grid({10, 1, 1});
   config.grid.origin = {0, 0, 0};
   for (const double rounding : {1 - 1e-14, 1.0, 1 + 1e-14})
@@ -220,7 +220,7 @@ TEST(Coverage, ShapesWithinTheDomainHaveTheirPower) {
     with_value.value = 1e6;
     with_power.power = 16;
     const double expected = 1e6 * volume_of(with_value);
-    // Where it lies is known to a rounding of its distance from the corner.
+    // Positions are rounded relative to their distance from the corner.
     const double thinnest =
         with_value.shape == Shape::box
             ? std::min({with_value.to[0] - with_value.from[0], with_value.to[1] - with_value.from[1],
@@ -241,7 +241,7 @@ TEST(Coverage, AGaussianHasThePowerOfItsIntegral) {
   }
   gaussian.centre[2] = 1;  // half of it is outside
   EXPECT_NEAR(power(grid_of({20, 20, 20}, {0.05, 0.05, 0.05}), {gaussian}), 8, 1e-11);
-  // The digits of a tail, where the error function itself is 1.
+  // A tail keeps its digits where the error function itself is 1.
   const auto tail = covered(grid_of({1, 1, 12}, {1, 1, 0.01}, {0, 0, 1}), {gaussian});
   EXPECT_GT(tail[11], 0);
   EXPECT_LT(tail[11], 1e-20 * tail[0]);
@@ -257,11 +257,11 @@ TEST(Coverage, ABoxCoversSharesOfCells) {
   // 0.3 / 0.1 is 2.9999999999999996: no cell gets a share of 4e-16.
   EXPECT_EQ(covered(grid_of({10, 1, 1}, {0.1, 0.1, 0.1}), {box({0.3, 0, 0}, {0.6, 0.1, 0.1}, 1)}),
             (std::vector<double>{0, 0, 0, 1, 1, 1, 0, 0, 0, 0}));
-  // More rows of cells than the quadrature looks at all of.
+  // A shape with more rows of cells than the quadrature evaluates one by one.
   EXPECT_EQ(covered(grid_of({3, 1, 1}, {0.1, 0.1, 0.1}), {ball({}, 1e9, 2)}), (std::vector<double>{2, 2, 2}));
 }
 
-// Against counting points of a fine lattice in each cell.
+// Compared with the number of points of a fine lattice in each cell.
 TEST(Coverage, SharesOfRoundShapesAreThoseOfTheirVolume) {
   const Config config = grid_of({6, 5, 4}, {0.1, 0.12, 0.15});
   const Vector3 centre{0.31, 0.29, 0.32};
@@ -312,7 +312,7 @@ TEST(RegionValue, EveryBlockSetsTheBitsOfTheWhole) {
   expect_same_bits_of_every_block<double>(config, entries, "sources");
 }
 
-// A device copies a plane of cells that is said to hold what the one below it holds.
+// A device copies the plane below if a plane is said to repeat it, so their cells must be equal.
 TEST(RegionValue, PlanesRepeatOnlyWhereTheirCellsDo) {
   const Config config = grid_of({7, 6, 24}, {0.1, 0.1, 0.1});
   for (const std::string key : {"initial", "sources"}) {
@@ -356,7 +356,7 @@ TEST(ShapeWarnings, AnInitialShapeBetweenCentresIsReported) {
 }
 
 // Boundaries and the layout of fields. verification/test_order.py tests the ghosts of each kind (steady
-// profiles are exact), mpi/test_one_answer.cpp what varies over faces and in time.
+// profiles are exact), mpi/test_one_answer.cpp values that vary over faces and in time.
 
 TEST(Boundaries, AValueBeyondThePrecisionIsRejected) {
   const auto device = make_host_device();
@@ -427,7 +427,7 @@ struct Filled {
   VaryingSources<double> sources;
 };
 
-TEST(VaryingSources, GiveTheirPowerAsFarAsTheyAreInside) {
+TEST(VaryingSources, GiveTheShareOfTheirPowerThatIsInside) {
   Random random;
   for (int i = 0; i < 200; ++i) {
     Config config = decks::base({random.between(1, 30), random.between(1, 30), random.between(1, 30)});
@@ -435,7 +435,7 @@ TEST(VaryingSources, GiveTheirPowerAsFarAsTheyAreInside) {
     const double t = random.between(0.0, 5.0);
     Filled filled(config);
     filled.update(random.between(0.0, 5.0));
-    filled.update(t);  // nothing is left of the one before
+    filled.update(t);  // replaces the first update
     const PlacedSource placed = placed_source(config, config.sources[0], t);
     EXPECT_EQ(placed.power, (*config.sources[0].power)(0, 0, 0, t));
     double watts = 0;
@@ -528,7 +528,7 @@ TEST(VaryingSources, APlaceThatIsNotFiniteIsAnErrorAndOneOutsideMostOfTheTimeAWa
   fast.power = Expression("cos(1e10*t)", "t");
   expect_says(deck_error([&] { placed_source(config, fast, 0.5); }), "(sin, cos");
   config.problem.dt = 0.01;                              // of 100 steps
-  source.centre_at[0] = Expression("0.4*t - 0.1", "t");  // comes in
+  source.centre_at[0] = Expression("0.4*t - 0.1", "t");  // moves in
   config.sources = {source};
   EXPECT_TRUE(placed_source(config, source, 0).cells.empty());
   EXPECT_EQ(shape_warnings(config).size(), 0u);
@@ -537,13 +537,13 @@ TEST(VaryingSources, APlaceThatIsNotFiniteIsAnErrorAndOneOutsideMostOfTheTimeAWa
               "sources.0: in the mean over the run only 18.8 % of its heat is inside");
   config.sources[0].power = Expression("if(t < 0.8, 0, 1)", "t");
   EXPECT_EQ(shape_warnings(config).size(), 0u);
-  // On a surface all the time, and for a while inside.
+  // At first always on a surface, then inside for a while.
   config.sources[0].centre_at = {Expression("0.1 + 0.1*t", "t"), 0.1, 0.0};
   config.sources[0].power = 1;
   expect_says(only_text(shape_warnings(config)), "sources.0: at no time of the run is more than 50 %");
   config.sources[0].centre_at[2] = Expression("0.1*t", "t");
   EXPECT_EQ(shape_warnings(config).size(), 0u);
-  // Tails may be outside; a shape with an end is inside, or the share is less than 100 %.
+  // Tails may be outside without a warning, parts of a shape with a surface may not.
   config.sources = {{.shape = Shape::double_ellipsoid, .power = 1, .centre_at = {0.04, 0.1, 0.1}}};
   for (double RegionValue::*length :
        {&RegionValue::front, &RegionValue::rear, &RegionValue::half_width, &RegionValue::depth})

@@ -53,7 +53,7 @@ class RunDirectoryTest : public testing::Test {
   test::TemporaryFolder folder_;
 };
 
-TEST_F(RunDirectoryTest, WhatCannotBeOneIsRejected) {
+TEST_F(RunDirectoryTest, RejectsPathsThatCannotBeOne) {
   expect_refused("", " (its name is empty); name one with output.directory=...");
   expect_refused("/proc/isotherm/run", "");  // even for root
 }
@@ -153,7 +153,7 @@ class RunLockTest : public testing::Test {
 };
 
 // A killed rank is in this state until its launcher waits for it.
-TEST_F(RunLockTest, OfAProcessThatIsOnlyAnEntryIsTaken) {
+TEST_F(RunLockTest, OfAZombieProcessIsTaken) {
   const pid_t child = fork();
   if (child == 0) _exit(0);
   siginfo_t ended{};
@@ -169,7 +169,7 @@ TEST_F(RunLockTest, OfAProcessThatIsOnlyAnEntryIsTaken) {
 
 // A process number may be reused, but with another start time. A lock of another host is judged by its age,
 // unless it belongs to the same job, started again.
-TEST_F(RunLockTest, OfWhomIsTakenOrNot) {
+TEST_F(RunLockTest, IsTakenOrRefusedByItsOwner) {
   const std::string earlier = fmt::format("{}\n{}\n1\n-\n", host(), getpid()),
                     elsewhere = "elsewhere\n17\n5\n12\n", other_job = "elsewhere\n17\n5\n13\n",
                     theirs = "process 17 on elsewhere";
@@ -199,7 +199,7 @@ TEST_F(RunLockTest, OfWhomIsTakenOrNot) {
 }
 
 // A run that lost its lock by force does not remove that of the other run.
-TEST_F(RunLockTest, OfAnotherIsNotRemoved) {
+TEST_F(RunLockTest, OfAnotherRunIsNotRemoved) {
   {
     const RunLock lock(folder_.path(), Force::no);
     leave("elsewhere\n17\n5\n12\n");
@@ -211,7 +211,7 @@ TEST_F(RunLockTest, OfAnotherIsNotRemoved) {
 
 using Sweeps = std::vector<std::int64_t>;
 
-// The checkpoint just written is also kept: later ones, left by a run that resumed earlier, are removed.
+// The checkpoint just written is kept; later ones, written before a restart from an earlier one, are not.
 TEST(Checkpoints, TheNewestStay) {
   EXPECT_EQ(superfluous({10, 20, 30, 40}, 40, 2), (Sweeps{20, 10}));
   EXPECT_EQ(superfluous({40, 10, 30, 20}, 40, 3), (Sweeps{10}));
@@ -220,7 +220,7 @@ TEST(Checkpoints, TheNewestStay) {
   EXPECT_EQ(superfluous({10, 20, 30, 90, 100}, 30, 2), (Sweeps{100, 90, 10}));
 }
 
-TEST(Checkpoints, LaterFilesAreSetAsideNotRemoved) {
+TEST(Checkpoints, LaterFilesAreBackedUpNotRemoved) {
   const test::TemporaryFolder folder;
   for (const char* name : {"plate_00000020.hdf", "plate_00000100.checkpoint.hdf", "plate_00000100.hdf"})
     test::write_file(folder / name, name);
@@ -234,7 +234,7 @@ TEST(Checkpoints, LaterFilesAreSetAsideNotRemoved) {
 // How files are written: space, names, the writer thread, slabs and chunks, the files for ParaView.
 
 // Blocks of sparse files, which a truncation creates, are allocated too.
-TEST(ReserveSpace, TheBlocksAreTheFiles) {
+TEST(ReserveSpace, AllocatesTheBlocksOfTheFile) {
   for (const std::int64_t length : {0, 200000}) {
     const test::TemporaryFolder folder;
     const std::string path = folder / "file";
@@ -260,7 +260,7 @@ TEST(ReserveSpace, WhereTheFileSystemCannotReserveItIsAnEstimate) {
   EXPECT_EQ(::umount(folder.path().c_str()), 0);
 }
 
-TEST(SafeFile, AFullDiskIsIoAndKeepsTheOldFile) {
+TEST(SafeFile, AFullDiskGivesTheCodeIoAndKeepsTheOldFile) {
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "file", "old");
   ASSERT_EQ(::symlink("/dev/full", (folder / "file.part").c_str()), 0);
@@ -271,7 +271,7 @@ TEST(SafeFile, AFullDiskIsIoAndKeepsTheOldFile) {
 
 void fail() { throw std::runtime_error("the disk is full"); }
 
-TEST(FileThread, WritesInOrderBesideItsCaller) {
+TEST(FileThread, WritesInOrderConcurrentlyWithItsCaller) {
   FileThread files("");
   std::promise<void> go;
   std::vector<int> written;
@@ -292,7 +292,7 @@ TEST(FileThread, WritesInOrderBesideItsCaller) {
 }
 
 // A wait for an earlier file does not throw, even if a later one has failed: otherwise ranks would diverge.
-TEST(FileThread, AnErrorMeetsWhoWaitsForItsFileOrALaterOne) {
+TEST(FileThread, AnErrorIsThrownByTheWaitForItsFileOrALaterOne) {
   FileThread files("");
   bool written = false;
   const FileThread::Ticket good = files.start([] {}), bad = files.start(fail),
@@ -306,7 +306,7 @@ TEST(FileThread, AnErrorMeetsWhoWaitsForItsFileOrALaterOne) {
   EXPECT_FALSE(written);
 }
 
-TEST(FileThread, EndsWhatWasStartedBeforeItEnds) {
+TEST(FileThread, FinishesStartedFilesBeforeItEnds) {
   std::atomic<int> written = 0;
   {
     FileThread files("");
@@ -390,13 +390,13 @@ TEST(Compression, ChunksAreTheGridHalvedUntilTheyAreSmallEnough) {
   EXPECT_EQ(chunk_of(grid_of({huge, 1, 1}, Precision::fp64)), (Int3{1 << 18, 1, 1}));
 }
 
-TEST(Compression, WithoutThereAreNoChunks) {
+TEST(Compression, NoCompressionHasNoChunks) {
   const FileGrid grid = grid_of({512, 256, 128}, Precision::fp32, 0);
   EXPECT_EQ(chunk_of(grid), (Int3{1, 1, 1}));
   EXPECT_EQ(most_bytes_of_cells(grid), 512 * 256 * 128 * 4);
 }
 
-TEST(Compression, WhatDoesNotCompressHasItsRoom) {
+TEST(Compression, IncompressibleCellsFitIntoTheReservedSpace) {
   for (const Int3 cells : {Int3{512, 512, 512}, {1000, 999, 7}, {1, 1, 1}}) {
     const FileGrid grid = grid_of(cells, Precision::fp64);
     const Int3 chunk = chunk_of(grid);

@@ -65,7 +65,7 @@ TEST(RunRecord, WithoutSweepsOrTimesThereAreNoFigures) {
 }
 
 // run_schema() lists the keys; faults/test_fixtures.py validates the records of all tests with it.
-TEST(RunRecord, JsonHoldsFiguresAndWhatRanksAdd) {
+TEST(RunRecord, JsonHasFiguresAndTheDataOfRanks) {
   const json j = json::parse(to_json(record()));
   EXPECT_EQ(j["result"], "DONE");
   EXPECT_EQ(j["provenance"]["hosts"], json::array({"node1"}));
@@ -81,7 +81,7 @@ TEST(RunRecord, JsonHoldsFiguresAndWhatRanksAdd) {
   EXPECT_EQ(j["not_finite"], json::object());
 }
 
-TEST(RunRecord, WhatIsNotFiniteIsNullAndNamed) {
+TEST(RunRecord, NonFiniteValuesAreNullAndNamed) {
   RunRecord r = record();
   r.residual.last = std::nan("");
   r.verification = Verification{
@@ -98,7 +98,7 @@ TEST(RunRecord, WhatIsNotFiniteIsNullAndNamed) {
                                    {"/performance/copy_bandwidth_bytes_per_s", "-inf"}}));
 }
 
-TEST(RunRecord, StrangeBytesDoNotLoseTheRecord) {
+TEST(RunRecord, InvalidUtf8IsReplacedInTheRecord) {
   RunRecord r;  // for a run that failed early
   r.command_line = "isotherm run \xff\xfe\"\n";
   const json j = json::parse(to_json(r));
@@ -117,7 +117,7 @@ TEST(Report, HasFiguresOfMeritAndCountsSweepsOfTheAutotuner) {
   expect_says(final_table(r), "3 of autotuning");
 }
 
-TEST(Report, TheResultSaysWhatWasShownAndAWrongAnswerHasNoSpeed) {
+TEST(Report, TheResultFollowsFromTheOutcomeAndAWrongAnswerHasNoSpeed) {
   const auto expect_result = [](const RunRecord& r, const char* word, bool has_speed) {
     EXPECT_STREQ(result_word(r), word);
     EXPECT_EQ(!figures_of_merit(r).empty(), has_speed) << word;
@@ -154,7 +154,7 @@ EndState end_state() {
 }
 
 // faults/test_inputs.py tests the end of a record.
-TEST(Report, TheEndSaysWhereItIsHottestAndWhereTheHeatGoes) {
+TEST(Report, TheEndHasExtremesAndHeatFlows) {
   RunRecord r = record();
   r.end_state = end_state();
   EXPECT_EQ(end_lines(*r.end_state),
@@ -212,7 +212,7 @@ TEST(History, LinesHoldShortestDigitsThatReadBack) {
 }
 
 // faults/test_restart.py tests a history that is missing.
-TEST(History, BeginsWhereThereIsNoneToGoOnWith) {
+TEST(History, IsStartedIfThereIsNoneToContinue) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "history.csv";
   Console console(0);
@@ -227,7 +227,7 @@ TEST(History, BeginsWhereThereIsNoneToGoOnWith) {
   expect_says(console.warnings()[1], "wrote other columns; its lines are in 'history.csv.2.aside'");
 }
 
-TEST(History, LossIsOneWarning) {
+TEST(History, AWriteErrorIsOneWarning) {
   for (const auto& [path, why] : {std::pair{"/nowhere/history.csv", "No such file or directory"},
                                   {"/dev/full", "No space left on device"}}) {
     Console console(0);
@@ -256,7 +256,7 @@ double read(const Config& config, const Vector3& at, const Cells& field, double 
 
 double by_index(Int3 cell) { return 300 + static_cast<double>(cell.x + 10 * cell.y + 100 * cell.z); }
 
-TEST(Probe, AtACentreItIsThatCells) {
+TEST(Probe, AtACentreItReadsThatCell) {
   const Config config = config_of({4, 3, 2});
   const GridAxes axes(config);
   for_each_cell(config.grid.cells,
@@ -267,7 +267,7 @@ TEST(Probe, AtACentreItIsThatCells) {
 }
 
 // Boundaries of every kind, corners of two, periodic faces and a grid one cell thick.
-TEST(Probe, TowardsABoundaryItFollowsItsRule) {
+TEST(Probe, NextToABoundaryItUsesTheBoundaryCondition) {
   const auto expect_read = [](Int3 cells, const std::map<int, BoundaryConfig>& boundaries,
                               const std::vector<std::pair<Vector3, double>>& points, double t = 0) {
     Config config = config_of(cells);

@@ -66,7 +66,7 @@ TEST(Jumps, OfTwoTablesThatDifferByRoundingAreOne) {
 }
 
 // Only two of these checks are at sweeps at which nothing is written or diagnosed.
-TEST(Schedule, ACheckLagsWhereNothingElseWaitsForTheField) {
+TEST(Schedule, ACheckIsAsynchronousUnlessAnOutputNeedsTheField) {
   Config config = decks::base({8, 9, 10});
   config.problem.check_interval = 10;
   config.problem.check = Check::asynchronous;
@@ -80,7 +80,7 @@ TEST(Schedule, ACheckLagsWhereNothingElseWaitsForTheField) {
     EXPECT_EQ(schedule.check_is_asynchronous(sweep), sweep <= 20) << sweep;
 }
 
-TEST(Schedule, ASteadyRunIsLikelyToNeedWhatItsSlowestModeNeeds) {
+TEST(Schedule, TheLikelySweepsOfASteadyRunFollowFromItsSlowestMode) {
   Config config = decks::base({8, 9, 10});
   EXPECT_EQ(likely_sweeps(config), 100);
   config.problem = {.kind = ProblemKind::steady, .method = MethodName::jacobi, .tolerance = 1e-6};
@@ -94,7 +94,7 @@ TEST(Schedule, ASteadyRunIsLikelyToNeedWhatItsSlowestModeNeeds) {
   EXPECT_EQ(likely_sweeps(config), 1000);
 }
 
-TEST(SweepWork, IsWhatThePassesOverAllGridsMove) {
+TEST(SweepWork, CountsTheBytesOfThePassesOverAllGrids) {
   Config config = decks::base({8, 9, 10});
   config.grid.cells = {64, 64, 64};
   config.solver.kernel = "openmp";
@@ -142,7 +142,7 @@ TEST(Convergence, IsAResidualAtATolerance) {
 
 constexpr double decay = 1e-4;  // a tenth in 23026 sweeps
 
-TEST(Stagnation, IsWhereNoLowerResidualCameWhileTheSlowestModeFellToATenth) {
+TEST(Stagnation, MeansNoLowerResidualWhileTheSlowestModeFallsToATenth) {
   Stagnation stagnation(steady(), decay, 100);
   EXPECT_FALSE(stagnation.reached(0));
   stagnation.checked(100, 2e-5);
@@ -156,7 +156,7 @@ TEST(Stagnation, IsWhereNoLowerResidualCameWhileTheSlowestModeFellToATenth) {
 }
 
 // The slowest possible decay: constant until heat reaches the boundaries, then by the slowest mode alone.
-TEST(Stagnation, IsNotWhatFallsSlowly) {
+TEST(Stagnation, IsNotASlowDecay) {
   Stagnation stagnation(steady(), decay, 100);
   for (std::int64_t sweep = 1; sweep < 1'000'000; sweep += 100) {
     const double falling = 2 * std::exp(-decay * static_cast<double>(sweep));
@@ -235,7 +235,7 @@ Box read_by(Box region, Index sweeps, Int3 extent, const GhostSides& sides) {
 }
 
 // A launch reads as many layers around its region as it has sweeps.
-TEST(Period, EveryLaunchReadsWhatIsThere) {
+TEST(Period, EveryLaunchReadsOnlyValidCells) {
   const Int3 extent{5, 6, 7};
   const Box subdomain{{0, 0, 0}, extent};
   for (int code = 0; code < 2 * 729; ++code) {
@@ -262,7 +262,7 @@ TEST(Period, EveryLaunchReadsWhatIsThere) {
 
 // For the first launch of a period: the interior reads only cells available before the exchange, and no
 // boundary ghosts that depend on others.
-TEST(Period, TheInteriorReadsWhatIsAtHand) {
+TEST(Period, TheInteriorReadsOnlyCellsAvailableBeforeTheExchange) {
   const Int3 extent{5, 6, 7};
   for (int code = 0; code < 729; ++code) {
     const GhostSides sides = sides_of(code);
@@ -282,7 +282,7 @@ TEST(Period, TheInteriorReadsWhatIsAtHand) {
   }
 }
 
-TEST(Period, LaunchesFuseAsManySweepsAsMayBe) {
+TEST(Period, LaunchesHaveAsManySweepsAsAllowed) {
   using Launches = std::vector<int>;
   EXPECT_EQ(launch_sizes(8, 4), (Launches{4, 4}));
   EXPECT_EQ(launch_sizes(7, 3), (Launches{3, 3, 1}));
@@ -381,7 +381,7 @@ TEST(TimeStep, AStepThatCanOvershootIsReported) {
   expect_says(found, fmt::format("{}", monotone));
 }
 
-TEST(Kelvin, TemperaturesBelowZeroAreErrorsAndThoseLikeCelsiusAreAskedFor) {
+TEST(Kelvin, TemperaturesBelowZeroAreErrorsAndLikelyCelsiusIsAWarning) {
   for (const char* boundary :
        {"{kind: temperature, value: -20}", "{kind: convection, ambient: -20, coefficient: 5}"})
     expect_says(deck_error([&] { deck_text::parse(deck(boundary, "300")); }), "-20 K is below absolute zero");

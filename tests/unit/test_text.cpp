@@ -72,7 +72,7 @@ TEST(Text, PlainDecimalsNeverHaveAnExponentNorLoseTheNumber) {
   for (const auto& [value, text] : decimals) EXPECT_EQ(plain_decimal(value, 1), text);
 }
 
-TEST(Text, ControlCharactersAreShownAndNeverObeyed) {
+TEST(Text, ControlCharactersAreEscaped) {
   EXPECT_EQ(escaped("runs/a b%s{}"), "runs/a b%s{}");
   EXPECT_EQ(escaped("a\nb\tc\r"), "a\\nb\\tc\\r");
   EXPECT_EQ(escaped("\x1b[2J\x7f"), "\\x1b[2J\\x7f");
@@ -95,7 +95,7 @@ TEST(TextTable, AlignsByColumnsNotBytes) {
   EXPECT_EQ(table.text(), "name  n\nk\u00fchl  1\n\u5bd2    2\n");
 }
 
-TEST(Text, AShellWordIsItsText) {
+TEST(Text, AShellWordExpandsToItsText) {
   EXPECT_EQ(shell_word("runs/a.yaml"), "runs/a.yaml");
   EXPECT_EQ(shell_word("a b"), "'a b'");
   EXPECT_EQ(shell_word("it's $x"), "'it'\\''s $x'");
@@ -172,7 +172,7 @@ TEST(ConfigText, Utf8IsCheckedByTheRules) {
     EXPECT_EQ(utf8_length(bad), 0u);
 }
 
-TEST(ConfigText, MessagesCannotSteerATerminal) {
+TEST(ConfigText, MessagesContainNoControlCharacters) {
   EXPECT_EQ(printable("a\x1B[31m\n\x7F"), "a\\x1B[31m\\x0A\\x7F");
   EXPECT_EQ(printable("\xC2\x9B"
                       "31m"),
@@ -192,7 +192,7 @@ TEST(ConfigText, NearestWordIsWithinAFewEdits) {
   EXPECT_EQ(nearest_word(std::string(1000, 'k'), words), "");
 }
 
-// What a console of this rank writes while `run` uses it.
+// The text that a console of this rank writes while `run` uses it.
 struct Heard {
   std::string out, err, log;
 };
@@ -210,7 +210,7 @@ Heard hear(int rank, Run run) {
   return {out, testing::internal::GetCapturedStderr(), test::read_file(folder / "run.log")};
 }
 
-TEST(Console, SaysToStdoutAndToTheLog) {
+TEST(Console, WritesToStdoutAndToTheLog) {
   const Heard heard = hear(0, [](Console& console, const test::TemporaryFolder& folder) {
     console.say("first %s {} %v\n");
     console.warn("look out");
@@ -253,7 +253,7 @@ TEST(Progress, ALineIsRewrittenWhereTheTerminalCanUnlessTheUserDecides) {
   EXPECT_FALSE(can_rewrite_lines(2));
 }
 
-TEST(Progress, EachLauncherIsSeen) {
+TEST(Progress, EachLauncherIsDetected) {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID"}) unsetenv(name);
   EXPECT_FALSE(environment_names_launcher());
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID"}) {
@@ -316,7 +316,7 @@ TEST(Progress, LinesBecomeRarer) {
     if (schedule.due(second)) printed.push_back(second);
   EXPECT_EQ(printed, (std::vector<int>{10,  20,  30,  40,  50,  60,  90,  120, 150, 180, 210, 240, 270, 300,
                                        330, 360, 390, 420, 450, 480, 510, 540, 570, 600, 660, 720, 780}));
-  LineSchedule late;  // late lines are not made up for
+  LineSchedule late;  // missed lines are not printed later
   EXPECT_TRUE(late.due(45));
   EXPECT_FALSE(late.due(46));
   EXPECT_TRUE(late.due(50));
@@ -329,7 +329,7 @@ ProgressState at(double wall) {
 }
 
 // Also when each grid of a series reports its progress.
-TEST(Progress, LinesGoToTheLogAndOffIsSilent) {
+TEST(Progress, LinesAreWrittenToTheLogAndOffWritesNone) {
   const auto logged = [](ProgressStyle style, const std::vector<double>& walls) {
     const auto report = [&](Console& console, const test::TemporaryFolder&) {
       Progress progress(style, console);
@@ -344,7 +344,7 @@ TEST(Progress, LinesGoToTheLogAndOffIsSilent) {
             progress_line(at(12)) + "\n" + progress_line(at(11)) + "\n");
 }
 
-TEST(Progress, WhatIsSaidTakesTheBarAwayAndSoDoesItsEnd) {
+TEST(Progress, MessagesAndTheEndEraseTheBar) {
   const auto with_bar = [](const auto& meanwhile) {
     return hear(0, [&](Console& console, const test::TemporaryFolder&) {
       Progress bar(ProgressStyle::bar, console);
@@ -362,7 +362,7 @@ TEST(Progress, WhatIsSaidTakesTheBarAwayAndSoDoesItsEnd) {
   EXPECT_EQ(with_bar([](Console&) {}).err, bar + "\r\033[K");
 }
 
-TEST(ProgressRate, TellsTheEndOfARunOfDaysAtItsBeginning) {
+TEST(ProgressRate, PredictsTheEndOfARunOfDaysAtItsStart) {
   ProgressRate rate;
   rate.reached(0, 3.0);
   EXPECT_FALSE(rate.sweeps_per_second());
@@ -384,7 +384,7 @@ TEST(ProgressRate, TellsTheEndOfARunOfDaysAtItsBeginning) {
   EXPECT_EQ(eta_text(still.forecast(10, {})), "unknown");
 }
 
-TEST(ProgressRate, ForgetsInMinutes) {
+TEST(ProgressRate, AdaptsToANewSpeedWithinMinutes) {
   ProgressRate rate;
   std::int64_t sweep = 0;
   double second = 0;
@@ -422,7 +422,7 @@ TEST(ProgressRate, SteadyRunEndsWhereItsResidualMeetsTheTolerance) {
 }
 
 // A temperature step at a boundary: the residual first decays as 1/sweeps, and finally by the slowest mode.
-TEST(ProgressRate, IsHonestFromItsFirstFigureWhereTheSlowestModeIsKnown) {
+TEST(ProgressRate, IsCorrectFromTheFirstForecastIfTheSlowestModeIsKnown) {
   const double slowest = 1e-5;
   const auto residual = [&](std::int64_t sweep) {
     const double n = static_cast<double>(sweep);
@@ -445,7 +445,7 @@ TEST(ProgressRate, IsHonestFromItsFirstFigureWhereTheSlowestModeIsKnown) {
   }
 }
 
-TEST(ProgressRate, ResidualThatDoesNotFallTellsNoEnd) {
+TEST(ProgressRate, AResidualThatDoesNotFallPredictsNoEnd) {
   ProgressRate rate;
   rate.reached(0, 0);
   for (const auto& [sweep, residual] : {std::pair{100, 1.0}, {200, 1.0}, {300, 1.5}, {300, 1e-9}})
