@@ -50,8 +50,8 @@ struct BlockThread {
 };
 
 std::vector<BlockThread> threads;  // of the block, in the order in which they run
-// Each place in this order has a fiber, which is made when a block first has so many threads and then runs
-// one thread of each block. Where fibers resume, and their number:
+// A fiber for each position in this order, created when a block first has so many threads; it runs one thread
+// of each block. Where they resume, and their number:
 Context contexts[most_threads];
 std::ptrdiff_t fibers = 0;
 std::vector<Warp> warps;

@@ -25,7 +25,7 @@ using emulation::give;
 using emulation::result;
 
 cudaError_t last_error = cudaSuccess;
-// By this thread, which may then neither wait, query nor allocate.
+// The graph that this thread records, if any; meanwhile it may neither wait, query nor allocate.
 thread_local EmulatedGraph* capturing = nullptr;
 constexpr std::size_t total_memory = std::size_t{8} << 30;
 
@@ -246,7 +246,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return give(total, total_memory);
 }
 
-// Filled with bytes that are NaN in any precision.
+// Fills the memory with bytes that are NaN in any precision.
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   if (capturing) return result(cudaErrorStreamCaptureUnsupported);
   if (bytes > total_memory - used_memory) return result(cudaErrorMemoryAllocation);

@@ -5,7 +5,7 @@
    action  an errno: every call fails | EINTR, EAGAIN: every second call fails
            stall: no call returns, and the file ISOTHERM_SHIM_STALLED is created
            short: a write stores half of its data | lose: nothing is written, but the call reports success
-           lose_one: of the first-th call alone
+           lose_one: only the first-th call is lost | slow: every call takes 0.2 s more
            slow: every call takes 0.2 s */
 #include "shim.h"
 #include <sys/uio.h>
@@ -56,7 +56,7 @@ static enum Spoiled spoiled_fd(const char* kind, int fd) {
     case LOST:                                                    \
       return (ssize_t)size;                                       \
     case SHORT:                                                   \
-      size = (size + 1) / 2; /* and on */                         \
+      size = (size + 1) / 2; /* falls through */                  \
     default:                                                      \
       return call;                                                \
   }

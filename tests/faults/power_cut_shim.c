@@ -35,7 +35,7 @@ static int opened(int fd, const char* path, int flags) {
 OPEN(open, opened(REAL(open)(path, flags, mode), path, flags))
 OPEN(open64, opened(REAL(open64)(path, flags, mode), path, flags))
 
-/* A function that is noted where it succeeds. */
+/* A function that is logged if it succeeds. */
 #define NOTED(name, parameters, arguments, note) \
   int name parameters {                          \
     const int result = REAL(name) arguments;     \

@@ -1,4 +1,4 @@
-/* Preloaded by tests: faults of one rank of a job (-1: of every rank), or of its MPI library. Halos alone use
+/* Preloaded by tests: faults of one rank of a job (-1: of every rank), or of its MPI library. Only halos use
    persistent messages.
    ISOTHERM_THREAD_LEVEL=n           MPI provides level n (0: MPI_THREAD_SINGLE, 1: MPI_THREAD_FUNNELED)
    ISOTHERM_NO_MEMORY="rank:n"       on that rank aligned allocations of n bytes or more fail
@@ -8,7 +8,7 @@
                                      all-reduce, even of one rank */
 #include "shim.h"
 
-/* What this variable has after the number of this rank, or null. */
+/* The fault in this variable if it is for this rank, or null. */
 static const char* fault_of_this_rank(const char* variable) {
   const char *text = getenv(variable), *colon = text ? strchr(text, ':') : NULL;
   return colon && (atoi(text) == -1 || atoi(text) == rank_of_this_process()) ? colon + 1 : NULL;

@@ -64,7 +64,7 @@ def test_the_files_are_those_of_a_run_in_step(in_step, tmp_path, ranks):
     assert record["answer"] == in_step[2]["answer"] and record["fingerprint"] == in_step[2]["fingerprint"]
 
 
-def test_in_step_nothing_is_hidden_and_an_mpi_without_threads_writes_so(rank_shim, in_step, tmp_path):
+def test_files_in_step_hide_no_time_and_an_mpi_without_threads_writes_in_step(rank_shim, in_step, tmp_path):
     out, done, record = in_step
     assert (record["snapshots"]["mode"], record["snapshots"]["why_in_step"]) == ("in_step", "output.asynchronous is false")
     assert record["snapshots"]["exposed_s"] > 0 and "in step (output.asynchronous is false)" in done.stdout
@@ -90,7 +90,7 @@ def test_a_slow_disk_slows_the_sweeps_and_takes_no_memory(io_shim, tmp_path):
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_an_error_beside_the_sweeps_ends_the_run(io_shim, tmp_path, ranks):
+def test_an_error_during_the_sweeps_ends_the_run(io_shim, tmp_path, ranks):
     """Even if the run is far ahead; no later file is written."""
     done, record = recorded(tmp_path, DECK, "problem.steps=100000000", "output.every_steps=50000000",
                             ranks=ranks, code=74, LD_PRELOAD=str(io_shim), ISOTHERM_SHIM="rename:1:5")
@@ -140,7 +140,7 @@ def test_a_run_to_its_tolerance(tmp_path, reduction, norm, ranks):
 
 
 @pytest.mark.parametrize("ranks", [0, 4])
-def test_divergence_is_found_late_and_says_so(tmp_path, ranks):
+def test_divergence_is_found_late_and_the_message_says_so(tmp_path, ranks):
     (at_once, before, expected), (late, after, found) = both(tmp_path, WARMED, *UNSTABLE, ranks=ranks, code=76)
     assert before["residual"]["last_sweep"] == 30 and found == expected
     every = "(residuals are checked every 30 sweeps"
@@ -150,7 +150,7 @@ def test_divergence_is_found_late_and_says_so(tmp_path, ranks):
     assert (after["residual"]["last_sweep"], after["residual"]["extra_sweeps"], after["performance"]["sweeps"]) == (30, 30, 60)
 
 
-def test_diagnostics_stand_where_they_stand_without(tmp_path):
+def test_rows_with_diagnostics_are_those_of_immediate_checks(tmp_path):
     """Every other check coincides with diagnostics, and is not asynchronous; rows stay in order of their sweeps. With diagnostics or
     snapshots at every check no check is asynchronous (unit/test_schedule.cpp)."""
     (_, before, expected), (_, after, found) = both(tmp_path, WARMED, "output.diagnostics=60")
@@ -163,7 +163,7 @@ def test_diagnostics_stand_where_they_stand_without(tmp_path):
 
 
 @pytest.mark.parametrize("ranks", [0, 4])
-def test_an_error_of_one_rank_ends_all_with_a_check_under_way(tmp_path, ranks):
+def test_an_error_of_one_rank_ends_all_ranks_during_a_check(tmp_path, ranks):
     words = ['boundaries.x_min={kind: temperature, value: "300 + sqrt(400 - t) + 0*y"}', "problem.dt=5"]  # finite until sweep 80
     words += ["problem.check=asynchronous", f"parallel.process_grid=[{ranks or 1}, 1, 1]"]
     done = ran("run", write_deck(tmp_path, WARMED), *words, ranks=ranks, cwd=tmp_path, code=65)

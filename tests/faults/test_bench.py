@@ -40,7 +40,7 @@ def bench(folder, subject, *arguments, options=QUICK, ranks=0):
 
 
 @pytest.mark.parametrize("subject", sorted(HOST_KERNELS))
-def test_every_row_has_a_verdict_and_figures(tmp_path, subject):
+def test_every_kernel_has_a_verdict_and_figures(tmp_path, subject):
     record, out = bench(tmp_path, subject, "--sizes", SIZES, *(["--time-blocks", "1"] if subject == "stencil" else []))
     assert record["not_finite"] == {}
     assert record["device"]["backend"] == "cpu" and record["device"]["instruction_set"]
@@ -106,7 +106,7 @@ def check_figures(subject, entry):
 
 
 @pytest.mark.parametrize("norm", ["l2", "max", "l1"])
-def test_walls_source_and_norm_are_measured_and_checked(tmp_path, norm):
+def test_boundaries_source_and_norm_are_measured_and_checked(tmp_path, norm):
     sizes = SIZES if norm == "l2" else "20x7x9"
     record, _ = bench(tmp_path, "stencil", "--sizes", sizes, "--boundaries", "--source", "--overlap", "--norm", norm, "--seed", "5")
     assert record["options"] == {
@@ -129,7 +129,7 @@ def test_every_operation_is_right(tmp_path, op):
     assert [e["verdict"] for e in record["entries"]] == ["right", "right", "right", fused] * 2
 
 
-def test_rows_precisions_and_policies_are_chosen(tmp_path):
+def test_kernels_precisions_and_tiles_are_chosen(tmp_path):
     """A kernel of the CPU needs no --device, nor does one rank of mpirun."""
     words = "--sizes", "16", "--kernels", "openmp", "--precision", "fp64"
     record, _ = bench(tmp_path, "stencil", *words, options=["--seconds", "0.01"], ranks=1)
@@ -176,7 +176,7 @@ WRONG = [  # the start of stderr; ranks and exit code if they are not 0 and 2
 
 @pytest.mark.parametrize("words, line, ranks, code", [row if row[2:] else (*row, 0, 2) for row in WRONG],
                          ids=[" ".join(row[0]) or "nothing" for row in WRONG])
-def test_what_cannot_be_measured_is_refused_before_work(tmp_path, words, line, ranks, code):
+def test_wrong_requests_are_refused_before_work(tmp_path, words, line, ranks, code):
     done = ran("bench", *words, ranks=ranks, cwd=tmp_path, code=code)
     head = "io" in words or TRANSIENT in words  # printed before these are refused
     assert done.stdout.count("\n") <= head and done.stderr.startswith(line), done.stderr
@@ -184,7 +184,7 @@ def test_what_cannot_be_measured_is_refused_before_work(tmp_path, words, line, r
 
 
 @pytest.mark.parametrize("subject", sorted(HOST_KERNELS))
-def test_what_does_not_fit_is_refused_before_work(tmp_path, subject):
+def test_grids_that_do_not_fit_are_refused_before_work(tmp_path, subject):
     result = measured("bench", subject, "--device", "cpu", "--sizes", "16,1048576", cwd=tmp_path)
     assert (result.returncode, result.stdout) == (71, "")
     assert re.fullmatch(r"bench: 1048576 x 1048576 x 1048576 cells need \d+\.\d+ EiB of host memory and .* are free; "
@@ -193,14 +193,14 @@ def test_what_does_not_fit_is_refused_before_work(tmp_path, subject):
 
 
 @pytest.mark.parametrize("name", ["bench.json.part", "bench.json"])
-def test_a_json_in_the_place_of_a_folder_is_refused_before_work(tmp_path, name):
+def test_a_folder_in_the_place_of_the_json_is_refused_before_work(tmp_path, name):
     (tmp_path / name).mkdir()
     result = ran("bench", "stencil", *QUICK, "--sizes", "16", "--json", "bench.json", cwd=tmp_path, code=73)
     assert (result.stdout, os.listdir(tmp_path)) == ("", [name])
     assert result.stderr.startswith("bench.json") and result.stderr.count("\n") == 1
 
 
-def test_an_old_json_and_a_part_that_stands_there_survive_a_refusal(tmp_path):
+def test_an_old_json_and_an_old_part_file_survive_a_refusal(tmp_path):
     """The check that the JSON can be written does not change existing files; a full stdout ends the run after that."""
     json_file, part = tmp_path / "bench.json", tmp_path / "bench.json.part"
     json_file.write_text("old")

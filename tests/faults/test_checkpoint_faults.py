@@ -47,7 +47,7 @@ def out(whole, tmp_path):
     return stopped_at(30, whole, tmp_path / "out")
 
 
-def go_on(out, *words, restart="latest", ranks=0, code=0, **environment):
+def resume(out, *words, restart="latest", ranks=0, code=0, **environment):
     return ran("run", "deck.yaml", "output.directory=out", *words, "--restart", restart, ranks=ranks, cwd=out.parent, code=code,
                **environment)
 
@@ -140,9 +140,9 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage, ranks", [*((damage, 0) for damage in DAMAGES), ("one byte of the cells", 3)])
-def test_what_is_damaged_is_named_and_passed_over(whole, out, damage, ranks):
+def test_a_damaged_checkpoint_is_named_and_passed_over(whole, out, damage, ranks):
     DAMAGES[damage](out / NEWEST)
-    done = go_on(out, *["parallel.process_grid=[1, 1, 3]"] * bool(ranks), ranks=ranks, HDF5_PLUGIN_PATH=str(out))
+    done = resume(out, *["parallel.process_grid=[1, 1, 3]"] * bool(ranks), ranks=ranks, HDF5_PLUGIN_PATH=str(out))
     assert f"warning: passed over: out/{NEWEST}: " in done.stderr.replace(f"{NEWEST}:/", f"{NEWEST}: /")
     assert f"; resuming from out/{BEFORE}\n" in done.stderr and done.stderr.count("passed over") == 1
     quoted = damage.startswith(("needs", "a link", "format version", "no valid", "no group"))
@@ -151,33 +151,33 @@ def test_what_is_damaged_is_named_and_passed_over(whole, out, damage, ranks):
     expect_same_run(whole, out)
 
 
-def test_none_that_is_sound_is_refused_with_all_reasons(out):
+def test_no_sound_checkpoint_is_an_error_with_all_reasons(out):
     for path in out.glob("*.checkpoint.hdf"):
         flip_a_byte_of_the_cells(path)
     before = sorted(out.iterdir())
     for ranks in 0, 2:
-        done = go_on(out, ranks=ranks, code=65)
+        done = resume(out, ranks=ranks, code=65)
         assert done.stderr.count("its cells have fingerprint") == 3
         assert "no sound checkpoint of 'deck' for --restart latest; name another one, or start without it" in done.stderr
     assert sorted(out.iterdir()) == before
 
 
-def test_one_that_is_named_is_not_guessed_around_and_unfinished_ones_are_never_read(out):
+def test_a_named_checkpoint_is_never_replaced_and_unfinished_ones_are_never_read(out):
     flip_a_byte_of_the_cells(out / NEWEST)
-    assert BEFORE not in go_on(out, restart=f"out/{NEWEST}", code=65).stderr
-    go_on(out, restart="out/deck_00000016.hdf", code=65)
-    go_on(out, restart="out/nothing.hdf", code=66)
-    assert "HDF5 cannot open it" in go_on(out, restart="deck.yaml", code=65).stderr
+    assert BEFORE not in resume(out, restart=f"out/{NEWEST}", code=65).stderr
+    resume(out, restart="out/deck_00000016.hdf", code=65)
+    resume(out, restart="out/nothing.hdf", code=66)
+    assert "HDF5 cannot open it" in resume(out, restart="deck.yaml", code=65).stderr
     for path in out.glob("*.checkpoint.hdf"):
         path.rename(path.with_name(path.name + ".part"))
-    assert "no checkpoint of 'deck' in 'out' (--restart latest); " in go_on(out, code=66).stderr
+    assert "no checkpoint of 'deck' in 'out' (--restart latest); " in resume(out, code=66).stderr
 
 
 @pytest.mark.parametrize("target", ["nowhere", "latest", "/etc/passwd"])
-def test_latest_leads_nowhere_else(whole, out, target):
+def test_a_link_named_latest_is_not_followed(whole, out, target):
     (out / "latest").unlink()
     (out / "latest").symlink_to(target)
-    assert f"resuming from out/{NEWEST}, sweep 30" in go_on(out, restart="out/latest").stdout
+    assert f"resuming from out/{NEWEST}, sweep 30" in resume(out, restart="out/latest").stdout
     expect_same_run(whole, out)
     assert not (out / "latest").is_symlink()
 
@@ -193,7 +193,7 @@ def test_latest_leads_nowhere_else(whole, out, target):
      ("problem.dt=1e-3", "problem.dt", "auto", "0.001")]])
 def test_another_problem_is_refused_by_keys_and_values(out, changes):
     files = {path: path.read_bytes() for path in out.iterdir()}
-    done = go_on(out, *(word for word, *_ in changes), *(["material.conductivity=1"] if "sources" in changes[0][0] else []), code=65)
+    done = resume(out, *(word for word, *_ in changes), *(["material.conductivity=1"] if "sources" in changes[0][0] else []), code=65)
     for _, key, before, now in changes:
         assert f"{key}: {before} in the checkpoint, {now} in the deck\n" in done.stderr, done.stderr
     assert f"out/{NEWEST}: is of another problem (these keys cannot change at a restart)" in done.stderr
@@ -295,7 +295,7 @@ def logged(request, power_cut_shim, tmp_path_factory):
     return disk / "runs" / "deck", lines
 
 
-def test_whenever_the_power_goes_files_are_whole(logged):
+def test_files_are_whole_after_a_power_failure_at_any_time(logged):
     _, lines = logged
     sound = {None: False}
     begun = renamed = published = 0
@@ -317,7 +317,7 @@ def test_whenever_the_power_goes_files_are_whole(logged):
     assert published == 30 and len(sound) > 6
 
 
-def test_the_rest_of_the_run_is_as_it_would_have_been(logged, tmp_path):
+def test_the_resumed_run_equals_an_uninterrupted_one(logged, tmp_path):
     whole, lines = logged
     seed = random.randrange(1 << 30)
     print("seed", seed)
@@ -365,7 +365,7 @@ def fields_in(memory, maps):
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_a_value_that_no_body_has(tmp_path, name):
+def test_an_impossible_temperature_is_in_no_checkpoint(tmp_path, name):
     """The next check of the residual detects it; a flip during a write is detected when the file is read back."""
     job = Job(tmp_path, "grid.cells=32", "boundaries={}", f"initial=[{{shape: constant, value: {KELVIN}}}]",
               "problem.check_interval=50", "output.checkpoint={every_steps: 10000, keep: 2}")

@@ -79,7 +79,7 @@ def test_wrong_command_line(folder, arguments, code, line):
     assert done.stdout == ""
 
 
-def test_alone_it_prints_the_help_which_names_every_exit_code(tmp_path):
+def test_without_arguments_the_help_is_printed_and_names_every_exit_code(tmp_path):
     result = ran(cwd=tmp_path, code=2)  # a script that lost its arguments must not succeed
     assert result.stdout == "" and result.stderr == ran("--help", cwd=tmp_path).stdout
     assert [code for code in (0, 2, 10, 65, 66, 69, 70, 71, 73, 74, 75, 76) if f" {code} " not in result.stderr] == []
@@ -155,7 +155,7 @@ def command_after(text, before):
 STEPS_2 = "problem={kind: transient, steps: 2}"
 
 
-def test_a_run_is_started_again(tmp_path):
+def test_a_printed_command_starts_a_run_again(tmp_path):
     write_deck(tmp_path, DECK, NAME)
     words = ["problem={kind: transient, steps: 20}", "output.directory=a 'run' of $HOME", "solver.walltime=0.001"]
     why = r"stopped by the wall time at sweep 0 \(it has left no checkpoint\); start it again:"
@@ -169,7 +169,7 @@ def test_a_run_is_started_again(tmp_path):
     pasted(tmp_path, command_after(isotherm(NAME, STEPS_2, cwd=tmp_path).stderr, "write:")[0])  # a file instead of a subcommand
 
 
-def test_a_stopped_run_goes_on(tmp_path):
+def test_a_printed_command_resumes_a_stopped_run(tmp_path):
     write_deck(tmp_path, ENDLESS, NAME)
     words = [NAME, "output={snapshots: false, directory: 'a {run} of $HOME'}"]
     run = Background(tmp_path, "run", *words)
@@ -179,7 +179,7 @@ def test_a_stopped_run_goes_on(tmp_path):
     assert code == 75 and command_after(err, "; resume with:")[1] == ["isotherm", "run", *words, "--restart", "a {run} of $HOME"], err
 
 
-def test_a_study_is_started_and_goes_on(tmp_path):
+def test_printed_commands_start_and_resume_a_study(tmp_path):
     write_deck(tmp_path, DECK + "study: {list: [{name: one, ranks: 2}], launcher: 'false {ranks}'}\n", NAME)
     study, typed = command_after(ran("run", NAME, cwd=tmp_path, code=65).stderr, "start them with")
     assert typed == ["isotherm", "study", NAME]
@@ -207,19 +207,19 @@ def path_of(folder):
     return {"PATH": f"{folder}:/usr/bin:/bin"}
 
 
-def test_the_help_lists_what_is_there(own):
+def test_the_help_lists_the_tools_found(own):
     assert sorted(TOOLS) == TOOLS and "study" in TOOLS
     assert f"Tools: {', '.join(TOOLS)} (isotherm NAME --help has more).\n" in isotherm("--help", PATH="/usr/bin").stdout
     listed = isotherm("--help", **path_of(own)).stdout
     assert " hello," in listed and "no-program" not in listed
 
 
-def test_a_tool_on_path_gets_its_words_and_gives_its_exit_code(own):
+def test_a_tool_on_path_gets_its_arguments_and_gives_its_exit_code(own):
     done = isotherm("hello", "a b", "--help", "", **path_of(own))
     assert (done.returncode, done.stdout) == (7, f"<{own}/isotherm-hello><a b><--help><>")
 
 
-def test_those_of_the_build_come_before_those_on_path(own):
+def test_tools_of_the_build_precede_those_on_path(own):
     assert isotherm("study", "--help", **path_of(own)).stdout.startswith("usage: isotherm study ")
 
 

@@ -89,7 +89,7 @@ def test_one_rank_compares_kernels_and_reductions(folder):
 
 
 @pytest.mark.parametrize("ranks, axes, count", [(4, "process_grid", 6), (3, "halo_width,process_grid", 2 * 3)])
-def test_ranks_compare_depths_and_process_grids(folder, ranks, axes, count):
+def test_ranks_compare_halo_widths_and_process_grids(folder, ranks, axes, count):
     done, record = compare(folder, "--axes", axes, "solver.kernel=openmp", ranks=ranks)
     assert len(record["entries"]) == len(settings(record)) == count
     assert f" -n {ranks} isotherm run deck.yaml " in done.stdout
@@ -115,7 +115,7 @@ def test_overlap_and_all_reductions_of_a_sum(folder):
         ("false", "off"), ("true", "on")}
 
 
-def test_what_is_named_is_pinned_unless_it_is_asked_for(folder):
+def test_settings_of_the_deck_are_fixed_unless_they_are_requested_as_axes(folder):
     _, record = compare(folder, "solver.kernel=openmp")
     assert settings(record) == {("openmp",), ("fused",)}
     assert {entry["method"]["kernel"] for entry in record["entries"]} == {"openmp"}
@@ -135,7 +135,7 @@ def test_a_deck_within_a_file(folder):
     assert json.loads((folder / "compare.json").read_text())["check_interval"] == 4
 
 
-def test_an_end_time_and_lagged_checks(folder):
+def test_an_end_time_and_asynchronous_checks(folder):
     """Time steps are those of the whole deck, even if few are run; the wait for asynchronous checks is not timed."""
     _, record = compare(folder, "problem={kind: transient, end_time: 100, check_interval: 4, check: asynchronous}", "--axes", "kernel")
     assert (record["sweeps_per_sample"], record["check_interval"]) == (40, 4)
@@ -175,7 +175,7 @@ def test_other_bits_are_found_and_have_no_time(folder, tmp_path_factory):
     assert sorted(os.listdir(folder)) == ["compare.json", "deck.yaml"]
 
 
-def test_too_many(folder):
+def test_too_many_combinations(folder):
     done, record = compare(folder, "--limit", 6)
     assert settings(record) == {(kernel,) for kernel in ["reference", *LECTURES, "openmp", "temporal_openmp"]} and record["left_to_the_deck"] == ["reduction"]
     assert "not varied, as there would be too many combinations: reduction; see --axes and --limit\n" in done.stdout
@@ -217,7 +217,7 @@ def test_ranks_that_a_launcher_started_are_refused(folder):
                                     "'grid.cells=[11, 16, 20]'")
 
 
-def test_what_can_run_nowhere_is_reported(folder):
+def test_settings_that_cannot_run_are_reported(folder):
     done = isotherm("compare", "deck.yaml", *QUICK, "--axes", "kernel", "--ranks", 3, "--launcher", "no_launcher -n {ranks}", cwd=folder)
     assert (done.returncode, os.listdir(folder)) == (69, ["deck.yaml"])
     assert done.stderr.startswith("compare: no combination could be run; the first: cannot start 'no_launcher' ")

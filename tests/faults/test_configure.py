@@ -66,7 +66,7 @@ def test_a_missing_library_is_named(build, name):
 
 
 @pytest.mark.parametrize("kind", ["PARALLEL", "SERIAL"])
-def test_the_other_hdf5(build, kind):
+def test_the_requested_kind_of_hdf5_is_used(build, kind):
     """Either kind is used if installed, otherwise it is an error; the other kind is never used."""
     done = configure(build, f"-DISOTHERM_HDF5={kind}", code={0, 1})
     if done.returncode == 0:
@@ -115,14 +115,14 @@ def generator(project, *words, commands="ninja", **environment):
 
 
 @pytest.mark.parametrize("first, then", [("ninja", "Ninja"), ("make", MAKEFILES)])
-def test_ninja_is_taken_where_it_is_and_else_make(project, first, then):
+def test_ninja_is_used_if_found_and_otherwise_make(project, first, then):
     """The choice stays the same in that folder, even if Ninja is installed later."""
     assert [generator(project, commands=first), generator(project)] == [then] * 2
 
 
 @pytest.mark.parametrize("words, environment", [
     (["-G", MAKEFILES], {}), ([f"-G{MAKEFILES}"], {}), ([], {"CMAKE_GENERATOR": MAKEFILES}), (["--preset", "mine"], {})])
-def test_who_names_a_generator_gets_it(project, words, environment):
+def test_a_generator_that_the_user_names_is_used(project, words, environment):
     """On the command line, in the environment, or in the user's presets."""
     (project / "CMakeUserPresets.json").write_text(
         f'{{"version": 6, "configurePresets": [{{"name": "mine", "inherits": "cpu", "generator": "{MAKEFILES}", '
@@ -134,7 +134,7 @@ def output(*command, **options):
     return finished(command, 0, **options).stdout
 
 
-def test_program_decks_and_tools_are_there_and_run(prefix, tmp_path):
+def test_program_decks_and_tools_are_installed_and_run(prefix, tmp_path):
     assert output(prefix / "bin/isotherm", "--version", cwd=tmp_path).startswith("isotherm ")
     installed, ours = (sorted(path.name for path in folder.iterdir()) for folder in (prefix / "share/isotherm/inputs", TOP / "inputs"))
     assert installed == ours and "quickstart.yaml" in installed

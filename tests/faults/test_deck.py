@@ -131,7 +131,7 @@ def test_a_deck_that_cannot_be_read(folder, make, why):
     assert result.stderr.startswith(f"cannot read the deck deck.yaml ({why}); ")
 
 
-def test_all_problems_are_said_at_once_from_top_to_bottom(tmp_path):
+def test_all_problems_are_reported_at_once_from_top_to_bottom(tmp_path):
     write_deck(tmp_path, "grid: {cells: 0, spacing: -0.1}\nmaterial: {diffusivity: -1}\n"
                          "problem: {steps: -10, dt: -1}\nsolver: {halo_width: 99}\n"
                          "output: {every_steps: 0, every_time: -1}\n")

@@ -1,4 +1,4 @@
-"""Documentation pages: command lines are valid, links lead somewhere, the kernel of docs/developer/add.md works, and
+"""Documentation pages: command lines are valid, links have targets, the kernel of docs/developer/add.md works, and
 the keys, figures, messages and launcher options named in docs/cluster.md exist. (test_slurm_slow.py tests its job
 script.) The site: built with warnings as errors, its reference from the program that is tested."""
 
@@ -78,7 +78,7 @@ FORMS = {tuple(map(str, words)): (code, two, page) for page, said, ranks in CALL
 
 
 @pytest.mark.parametrize("words", FORMS, ids=lambda words: f"{name_of(FORMS[words][2])}: {' '.join(words)}")
-def test_a_call_says_what_the_program_takes(tmp_path, words):
+def test_documented_calls_are_valid(tmp_path, words):
     write_deck(tmp_path)
     (tmp_path / "runs").mkdir()
     code, two_ranks, _ = FORMS[words]
@@ -87,7 +87,7 @@ def test_a_call_says_what_the_program_takes(tmp_path, words):
     assert lacking or done.returncode == code, done.stderr
 
 
-def test_keys_and_values_that_are_named_are_the_decks(tmp_path):
+def test_documented_keys_and_values_are_valid(tmp_path):
     """In docs/cluster.md, such as `parallel.device=cpu`, `problem.check: asynchronous`, and parts of decks."""
     text = ticked(CLUSTER.read_text(encoding="utf-8"))
     keys = {key.path for key in generate.keys_of(ran("init").stdout)}
@@ -104,7 +104,7 @@ def test_keys_and_values_that_are_named_are_the_decks(tmp_path):
         ran("check", deck, *words, "--ranks", 2, cwd=tmp_path, code={0, 69})  # 69: parallel.device=cuda without a GPU
 
 
-def test_symptoms_are_reported_by_what_a_run_leaves(tmp_path):
+def test_symptoms_refer_to_output_that_a_run_has(tmp_path):
     """The second column of the table: paths in run.json, titles of lines, figures of merit, calls, and messages in
     quotes."""
     done, written = recorded(tmp_path, DECK.replace("{diffusivity: 1.0e-5}", "{diffusivity: 1.0e-5, conductivity: 2}"),
@@ -141,7 +141,7 @@ SLURM = "ClusterName=one\nSlurmctldHost=localhost\nNodeName=localhost\nPartition
 
 
 @pytest.mark.parametrize("tool, question", [("srun", "--help"), ("sbatch", "--help"), ("mpirun", "--version")])
-def test_words_for_launchers_are_understood(tmp_path, tool, question):
+def test_options_for_launchers_are_valid(tmp_path, tool, question):
     """The options of each line that starts with the tool; for sbatch, those of the job script."""
     if not shutil.which(tool):
         pytest.skip(f"{tool} is not installed")
@@ -168,7 +168,7 @@ def anchors(page):
 
 
 @pytest.mark.parametrize("page", pages(), ids=name_of)
-def test_links_lead_somewhere(page):
+def test_links_have_targets(page):
     for target, anchor in LINK.findall(BLOCK.sub("", page.read_text(encoding="utf-8"))):
         there = (page.parent / target).resolve() if target else page
         assert there.exists(), target

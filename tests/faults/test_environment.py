@@ -21,7 +21,7 @@ ARGUMENTS = ("run", "deck.yaml", "--progress=off", "output.directory=out")
 @pytest.mark.parametrize("text, problem", [
     ("0", "at least 1 thread is needed"), ("2.5", "it is not a whole number"), ("", "it is empty"),
     ("99999999999999999999", "more than ")])
-def test_thread_numbers_that_make_no_sense(folder, text, problem):
+def test_invalid_thread_numbers(folder, text, problem):
     done = ran(*ARGUMENTS, cwd=folder, OMP_NUM_THREADS=text)
     warning, = [line for line in done.stderr.splitlines() if line and not line.startswith("libgomp: ")]
     assert warning.startswith(f"warning: OMP_NUM_THREADS='{text}' is ignored ({problem}")
@@ -68,7 +68,7 @@ def run_under(limit, folder, ranks, *words, code=0):
 
 
 @pytest.mark.parametrize("limit", ["-n 32", "-s 256", "-v 4000000"])
-def test_what_is_enough(folder, limit):
+def test_limits_that_are_enough(folder, limit):
     """File descriptors, KiB of stack, KiB of address space."""
     run_under(limit, folder, 2)
     assert snapshots(folder / "out")
@@ -83,7 +83,7 @@ def test_too_few_descriptors(folder, files):
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_a_limit_of_file_sizes_is_no_signal(folder, ranks):
+def test_a_limit_of_file_sizes_is_an_error_and_no_signal(folder, ranks):
     # The shell counts in KiB or half of it; the cells have 512000 bytes.
     done = run_under("-f 500", folder, ranks, "grid.cells=40", code=74)
     assert "no room for the file (File too large: " in done.stderr and " bytes wanted, " in done.stderr
@@ -109,7 +109,7 @@ STREAMS = {"a pipe that breaks": '"$@" | head -n 1', "closed output": '"$@" >&-'
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_a_run_goes_on(tmp_path, name):
+def test_a_run_continues_without_its_streams(tmp_path, name):
     write_deck(tmp_path, DECK)
     line = command("run", "deck.yaml", "output.directory=out", "output.every_steps=2")
     finished(["bash", "-o", "pipefail", "-c", STREAMS[name], "bash", *line], 0, cwd=tmp_path)
@@ -134,7 +134,7 @@ def folder_of_a_run(tmp_path_factory):
 
 
 @pytest.mark.parametrize("words", PRINTED, ids=" ".join)
-def test_what_is_only_printed_fails_with_its_stream(folder_of_a_run, words):
+def test_commands_that_only_print_fail_if_their_stream_fails(folder_of_a_run, words):
     done = finished(["bash", "-c", '"$@" >/dev/full', "bash", *command(*words)], 74, cwd=folder_of_a_run)
     assert done.stderr == "standard output cannot be written; check where it goes\n"
 
@@ -155,7 +155,7 @@ def interrupted(folder, look=lambda run: None, **options):
     return run
 
 
-def test_a_line_is_rewritten_and_leaves_nothing(tmp_path):
+def test_the_progress_line_is_rewritten_and_erased(tmp_path):
     with open(tmp_path / "stdout", "w", encoding="utf-8") as stdout:
         run = interrupted(tmp_path, stdout=stdout)
     assert run.text.count("\033[?7l") == run.text.count("\033[?7h") > 0, "the terminal cuts the line, and wraps all else"
@@ -165,7 +165,7 @@ def test_a_line_is_rewritten_and_leaves_nothing(tmp_path):
     assert "\033" not in out and "\r" not in out and "RESULT: " in out
 
 
-def test_nothing_moves_where_it_would_disturb(tmp_path):
+def test_no_line_is_rewritten_where_it_would_disturb(tmp_path):
     """In the background of a shell, on a dumb terminal, in a job of several ranks, in a pipe."""
     write_deck(tmp_path, DECK)
     run = ("run", "deck.yaml", "output.overwrite=true")

@@ -27,7 +27,7 @@ def ids(paths):
     return [str(path.relative_to(FIXTURES)) for path in paths]
 
 
-def in_todays_words(deck, folder):
+def in_todays_keys(deck, folder):
     """A user's deck with the new name of a key, and with the method, which was once the only one. isotherm itself translates the decks in
     its own files."""
     text = deck.read_text(encoding="utf-8").replace("kind: steady,", "kind: steady, method: jacobi,")
@@ -37,7 +37,7 @@ def in_todays_words(deck, folder):
     return write_deck(folder, text.replace("depth: 1", "halo_width: 1"), deck.name)
 
 
-def test_this_version_has_its_own():
+def test_this_version_has_its_own_fixtures():
     version = isotherm("--version").stdout.split()[1]
     folder = FIXTURES / ".".join(version.split(".")[:2])
     assert sorted(folder.glob("*.yaml")) and sorted(folder.glob("*.checkpoint.hdf")), (
@@ -46,9 +46,9 @@ def test_this_version_has_its_own():
 
 @pytest.mark.parametrize("deck", DECKS, ids=ids(DECKS))
 @pytest.mark.parametrize("ranks", [0, 2])
-def test_a_run_of_then_goes_on_now(tmp_path, deck, ranks):
+def test_runs_of_earlier_versions_resume(tmp_path, deck, ranks):
     expected = json.loads(deck.with_name("expected.json").read_text(encoding="utf-8"))[deck.stem]
-    ran("run", in_todays_words(deck, tmp_path), "output.directory=out", "--restart", deck.with_name(expected["restart"]), ranks=ranks,
+    ran("run", in_todays_keys(deck, tmp_path), "output.directory=out", "--restart", deck.with_name(expected["restart"]), ranks=ranks,
         cwd=tmp_path)
     assert record(tmp_path / "out")["fingerprint"] == expected["fingerprint"]
     assert record(tmp_path / "out")["residual"]["last_K"] == expected["last_residual_K"]
@@ -60,7 +60,7 @@ def test_a_series_over_files_of_two_formats_points_into_each(tmp_path):
     (out / "deck.resolved.yaml").write_text("")
     for name in ("kept_00000030.hdf", "kept_00000040.checkpoint.hdf"):
         shutil.copy(kept / name, out)
-    ran("run", in_todays_words(kept / "kept.yaml", tmp_path), "output.directory=out", "--restart", "latest", cwd=tmp_path)
+    ran("run", in_todays_keys(kept / "kept.yaml", tmp_path), "output.directory=out", "--restart", "latest", cwd=tmp_path)
     items = [grid.find("./Attribute/DataItem").text.split(":") for grid in ElementTree.parse(out / "kept.xmf").findall("./Domain/Grid/Grid")]
     assert items == [["kept_00000030.hdf", "/VTKHDF/PointData/T"], ["kept_00000060.hdf", "/temperature"]]
     for file, dataset in items:
@@ -72,7 +72,7 @@ FILES = sorted(FIXTURES.glob("*/*.hdf"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=ids(FILES))
-def test_a_file_of_then_is_proved_now(tmp_path, file):
+def test_files_of_earlier_versions_are_verified(tmp_path, file):
     assert "(recomputed from the cells in the file)" in ran("info", file).stdout
     ran("check", "--from", file, cwd=tmp_path)
 

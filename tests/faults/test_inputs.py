@@ -100,7 +100,7 @@ def test_divergence_names_cell_and_sweep_and_leaves_the_field(tmp_path):
 @pytest.mark.parametrize("word, key", [
     ("boundaries.x_min={kind: temperature, value: 1e11}", r"argument 5: boundaries\.x_min\.value is 1e\+11"),
     ("sources=[{shape: constant, value: 1e16}]", r"argument 5: sources\.0\.value is 1e\+16")])
-def test_a_value_beyond_all_heat_is_named_and_no_stable_step_is_blamed(tmp_path, word, key):
+def test_an_impossible_value_is_named_and_a_stable_step_is_not_blamed(tmp_path, word, key):
     done, _ = run(tmp_path, word, deck=BASE_DECK.replace("diffusivity: 1", "diffusivity: 1\n  conductivity: 1"), code=76)
     assert re.fullmatch(r"diverged: cell \(\d, \d, \d\) has reached \S+ K after sweep 1 .* problem\.dt is stable \(.*"
                         r"look at the values of the deck: " + key + r", and at the field in \S+\n", done.stderr), done.stderr
@@ -165,14 +165,14 @@ def test_in_equilibrium_nothing_but_rounding_flows(tmp_path, ambient, flows):
     (["problem.steps=0"], "no step was made"),
     (["material={diffusivity: 5e-6}", "boundaries={}", "sources=[]"],
      "the deck does not give material.conductivity, density and heat_capacity")])
-def test_why_heat_is_not_known(tmp_path, words, why):
+def test_the_reason_is_given_if_heat_is_not_known(tmp_path, words, why):
     done, record = run(tmp_path, *words, deck=HEATED)
     end = record["end_state"]
     assert (end["heat"], end["why_no_heat"]) == (None, why) and f"  heat         not known: {why}\n" in done.stdout
     assert end["lowest"]["temperature_K"] == last_field(tmp_path).min()
 
 
-def test_info_says_it_of_a_file(tmp_path):
+def test_info_reports_extremes_and_heat_of_a_file(tmp_path):
     """Extremes from the cells; heat flows if run.json in the same folder is of the same field."""
     done, _ = run(tmp_path, "output.slices=[{axis: z, cell: 5}]", "output.coarse.factor=2", "output.every_steps=30", deck=HEATED)
     said = dict(line.split(maxsplit=1) for line in done.stdout.splitlines() if line.startswith("  ") and len(line.split()) > 1)
@@ -241,7 +241,7 @@ def test_a_restart_ends_where_the_run_would_have(tmp_path, check):
 
 
 @pytest.mark.parametrize("given", [[], ["problem.max_sweeps=300"]])
-def test_an_unconverged_run_says_how_to_go_on(tmp_path, given):
+def test_an_unconverged_run_says_how_to_continue(tmp_path, given):
     """The command that it prints is executed, and suffices."""
     deck = STAGNANT.replace("60000", "60000" if given else "300").replace("1e-12", "1e-6").replace("fp32", "fp64")
     done, written = steady(tmp_path, "parts", *given, deck=deck, code=10)
@@ -257,7 +257,7 @@ def test_an_unconverged_run_says_how_to_go_on(tmp_path, given):
     runs.expect_same_answer(tmp_path / "whole", tmp_path / "parts")
 
 
-def test_cycles_slower_than_the_method_s_are_foreseen(tmp_path):
+def test_the_number_of_slow_cycles_is_predicted(tmp_path):
     """A block in a corner that is nearly insulated takes 57 cycles."""
     block = "{shape: box, from: [0, 0, 0], to: [0.0125, 0.0125, 0.0125], "
     deck = ("grid: {cells: 24, lengths: 0.1}\nmaterials: {a: {conductivity: 100}, b: {conductivity: 101}}\n"
@@ -300,7 +300,7 @@ STRONG, WEAK = 2 * 1.53e-5 * 3.45e6 / 0.1, 0.5 * 1.53e-5 * 3.45e6 / 0.1
 @pytest.mark.parametrize("word, lost, ranks", [
     (BOX % WEAK, True, 0), (BOX % WEAK, True, 4), (BOX % STRONG, False, 4), (FLUX % (WEAK * 0.0125), True, 4),
     (FLUX % (STRONG * 0.0125), False, 0), (FLUX % f'"{WEAK * 0.0125} + x"', True, 4), ("sources=[]", False, 0), (RIM, False, 4)])
-def test_heat_that_rounding_swallows_is_a_warning(tmp_path, word, lost, ranks):
+def test_heat_lost_to_rounding_is_a_warning(tmp_path, word, lost, ranks):
     grid = ["parallel.process_grid=[2, 2, 1]"] if ranks else []
     done, found = steady(tmp_path, "run", word, *grid, deck=SWALLOWED, ranks=ranks)
     assert (found["residual"]["first_K"] == 0) == (lost or "[]" in word)
@@ -312,7 +312,7 @@ def test_heat_that_rounding_swallows_is_a_warning(tmp_path, word, lost, ranks):
         assert steady(tmp_path, "twice", word, "precision=fp64", deck=SWALLOWED)[1]["warnings"] == []
 
 
-def test_a_steady_run_that_ends_at_once_as_it_swallows_its_heat_warns(tmp_path):
+def test_a_steady_run_that_ends_at_once_as_rounding_loses_its_heat_warns(tmp_path):
     deck = SWALLOWED.replace("steps: 200, dt: 0.1", "kind: steady, method: jacobi")
     done, found = steady(tmp_path, "run", BOX % 1, "boundaries.x_min={kind: temperature, value: 300}", deck=deck, code=10)
     assert found["performance"]["sweeps"] == 1
@@ -321,7 +321,7 @@ def test_a_steady_run_that_ends_at_once_as_it_swallows_its_heat_warns(tmp_path):
 
 @pytest.mark.parametrize("flux, lost", [(3e4, True), (3e6, False)])
 def test_transient_heat_that_interior_cells_lose_is_a_warning(tmp_path, flux, lost):
-    """The cells at the boundary change by several last digits, but those within the bar, of 1/64 of its heat each, by less than half."""
+    """The cell at the boundary changes by several units in the last place, interior cells, with 1/64 of the heat each, by less than half."""
     deck = SWALLOWED.replace("[8, 8, 8], lengths: 0.1", "[64, 1, 1], spacing: 1e-4").replace("dt: 0.1", "dt: auto")
     done, _ = steady(tmp_path, "run", f"boundaries.x_max={{kind: flux, value: {flux}}}", "problem.steps=20000", deck=deck)
     assert ("of the heat of sources and flux boundaries in the last step" in done.stderr) == lost
@@ -371,9 +371,9 @@ def test_mixed_precision_survives_the_change_of_the_mean(tmp_path):
 @pytest.mark.parametrize("words, remedy", [(["precision=fp32"], "precision: fp64"),
     (["precision=mixed", "boundaries.z_min.coefficient=1e-9"], "boundaries that take up more heat per kelvin")])
 def test_heat_that_no_boundary_takes_up_is_not_converged(tmp_path, words, remedy):
-    """The temperature that would lead the heat away is beyond the digits of differences of 1e-5 K: the
-    residual is rounding alone. No tolerance is advised with which the run would end before its first
-    sweep."""
+    """At the temperature at which the boundary would take up the heat, differences of 1e-5 K are below rounding:
+    the residual is only rounding. The message suggests no tolerance with which the run would end before its
+    first sweep."""
     done, found = steady(tmp_path, "out", *words, deck=WEAKLY_COOLED, code=10)
     assert found["residual"]["convergence"] == "stalled" and found["end_state"]["heat"]["relative_balance"] > 0.01
     assert "of the heat of sources and flux boundaries is not balanced" in done.stderr and done.stderr.endswith(f"use {remedy}\n")

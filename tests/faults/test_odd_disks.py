@@ -36,7 +36,7 @@ def test_a_study_on_a_full_disk_leaves_no_lock(small_disk, tmp_path):
 
 @pytest.mark.parametrize("compression, ranks, environment", [
     (0, 1, {}), (0, 3, {}), (1, 1, {}), (1, 3, {}), (1, 3, GATHERED)])
-def test_a_full_disk_is_74_and_nothing_is_half(small_disk, tmp_path, compression, ranks, environment):
+def test_a_full_disk_is_74_and_leaves_no_partial_file(small_disk, tmp_path, compression, ranks, environment):
     """Even where the file would fit when compressed: space is reserved for all cells, and all ranks know that
     it is missing."""
     deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB of cells, in two chunks
@@ -83,7 +83,7 @@ def test_a_quota_is_reported_before_a_byte_is_written(io_shim, tmp_path, ranks, 
 @pytest.mark.parametrize("fault, ranks, environment, path", [
     ("write:1:short", 0, {}, ".part"), ("write:1:short", 2, {}, ".part"),  # of cells, series and record
     ("none:1:5", 2, {"OMPI_MCA_io": "ompio"}, ".hdf.part")])
-def test_short_writes_are_continued_and_without_a_fault_ompio_is_well(io_shim, tmp_path, fingerprint, fault, ranks, environment, path):
+def test_short_writes_are_continued_and_ompio_works_without_a_fault(io_shim, tmp_path, fingerprint, fault, ranks, environment, path):
     run_with(io_shim, tmp_path, fault, ranks=ranks, path=path, watchdog=0 if "none" in fault else 120, **environment)
     assert record(tmp_path / "out")["fingerprint"] == fingerprint and len(snapshots(tmp_path / "out")) == 3
 
@@ -100,7 +100,7 @@ def test_interrupted_writes_are_repeated_or_reported(io_shim, tmp_path, fingerpr
 
 
 @pytest.mark.parametrize("first, ranks", [(1, 1), (7, 2)])
-def test_what_is_lost_without_an_error_is_found_by_reading_back(io_shim, tmp_path, first, ranks):
+def test_data_lost_without_an_error_is_found_by_reading_back(io_shim, tmp_path, first, ranks):
     """As OMPIO loses it on a full disk."""
     done = run_with(io_shim, tmp_path, f"write:{first}:lose", ranks=ranks, code=74)
     lost = f"deck_000000{'00' if first < 6 else '20'}.hdf"
@@ -137,7 +137,7 @@ def test_a_record_that_cannot_be_written(io_shim, tmp_path, fault, ranks):
 
 
 @pytest.mark.parametrize("ranks", [0, 2])
-def test_warn_goes_on_without_the_file(io_shim, tmp_path, fingerprint, ranks):
+def test_on_error_warn_continues_without_the_file(io_shim, tmp_path, fingerprint, ranks):
     """Of three snapshots the first has space, all five slices have; probes and history are complete."""
     done = run_with(io_shim, tmp_path, f"reserve:3:{errno.ENOSPC}", "output.on_error=warn",
                     "output.slices=[{axis: z, cell: 12, every_steps: 10}]",
@@ -163,7 +163,7 @@ def test_warn_goes_on_without_the_file(io_shim, tmp_path, fingerprint, ranks):
     (f"reserve:3:{errno.ENOSPC}", ".checkpoint.hdf"), (f"write:14:{errno.EIO}", ".checkpoint.hdf"),
     (f"fsync:5:{errno.EIO}", ".checkpoint.hdf"), (f"rename:2:{errno.EIO}", ".checkpoint.hdf"),
     (f"write:1:{errno.EIO}", "20.hdf.part")])
-def test_what_no_run_can_go_on_after(io_shim, tmp_path, fingerprint, fault, path, ranks):
+def test_errors_after_which_no_run_can_continue(io_shim, tmp_path, fingerprint, fault, path, ranks):
     """A lost checkpoint; an error within MPI-IO, after which its ranks wait for each other. The run resumes
     from the checkpoint before."""
     words = ["output.on_error=warn", "output.checkpoint={every_steps: 10}"]

@@ -46,7 +46,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture
 def snapshot(run, tmp_path):
-    """A copy that a test may spoil."""
+    """A copy that a test may damage."""
     return shutil.copy(run / "deck_00000040.hdf", tmp_path / "copy.hdf")
 
 
@@ -252,7 +252,7 @@ def test_a_file_runs_again_to_the_same_bits(run, tmp_path, file, ranks):
     assert sorted(path.name for path in again.iterdir()) == sorted(path.name for path in run.iterdir())
 
 
-def test_the_overrides_of_the_first_run_count_and_those_of_the_second_more(tmp_path):
+def test_overrides_of_the_first_run_apply_and_those_of_the_second_take_precedence(tmp_path):
     """It replaces the first run only on request."""
     file = finished_run(tmp_path, PARTS, "deck", "problem.steps=30", "precision=fp32", "output.overwrite=true") / "deck_00000020.hdf"
     ran("run", "--from", file, "output.directory=b", "problem.steps=31", "output.region.every_steps=31", cwd=tmp_path)
@@ -280,7 +280,7 @@ def test_a_file_without_a_deck_is_refused(run, tmp_path, spoil, message):
     assert [path.name for path in tmp_path.iterdir()] == ["copy.hdf"]
 
 
-def test_what_is_no_file_of_a_run_is_refused(run, tmp_path):
+def test_files_of_no_run_are_refused(run, tmp_path):
     deck, file = write_deck(tmp_path), run / "deck_00000020.hdf"
     for name, code in (("none.hdf", 66), (".", 66), (deck, 65)):
         for words in (["run", "--from"], ["info"]):
@@ -289,7 +289,7 @@ def test_what_is_no_file_of_a_run_is_refused(run, tmp_path):
     assert "  steps: 7\n" in ran("check", "--from", file, "problem.steps=7", "--resolved", cwd=tmp_path).stdout
 
 
-def test_info_tells_what_it_is(snapshot):
+def test_info_describes_a_file(snapshot):
     done = ran("info", snapshot)
     lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
     assert lines["cells"] == "17 x 23 x 31 = 12121 (x y z)"
@@ -311,7 +311,7 @@ def test_info_finds_one_changed_bit(snapshot):
 
 
 @pytest.mark.parametrize("name", ["/temperature", "temperature", "/VTKHDF/PointData/temperature", "/VTKHDF/PointData/T", "VTKHDF/PointData/T"])
-def test_a_deck_names_the_temperature_as_it_was_or_is(run, tmp_path, name):
+def test_a_deck_may_use_the_old_or_the_new_name_of_the_temperature(run, tmp_path, name):
     """Decks must outlive file formats: each name of the cells works in files of each format."""
     whole = run / "deck_00000040.hdf"
     kept = Path(__file__).with_name("fixtures") / "0.1" / "kept_00000030.hdf"
@@ -349,7 +349,7 @@ def packed(tmp_path_factory):
     return finished_run(tmp_path_factory.mktemp("packed"), LARGE, "deck", "output.compression=4", ranks=2)
 
 
-def test_they_are_shuffled_and_deflated_in_chunks_of_the_grid(plain, packed):
+def test_compressed_files_are_shuffled_and_deflated_in_chunks_of_the_grid(plain, packed):
     expect_same_run(packed, plain)
     assert len(snapshots(packed)) == 3 + 3 + 1 + 1 and checkpoints(packed) == checkpoints(plain) != []
     assert all((cells(packed / name) == cells(plain / name)).all() for name in checkpoints(plain))
@@ -363,7 +363,7 @@ def test_they_are_shuffled_and_deflated_in_chunks_of_the_grid(plain, packed):
             assert dataset.chunks == ((64, 64, 35) if dataset.shape == (64, 64, 70) else dataset.shape)
 
 
-def test_the_record_has_the_bytes_before_and_after(plain, packed):
+def test_the_record_has_the_bytes_before_and_after_compression(plain, packed):
     """`info` and `check` print them too."""
     files = [path for path in packed.glob("*.hdf") if "checkpoint" not in path.name]
     written = record(packed)["snapshots"]
@@ -380,7 +380,7 @@ def test_the_record_has_the_bytes_before_and_after(plain, packed):
     assert " of the field before compression\n" in ran("check", "deck.yaml", "output.compression=4", cwd=plain.parents[1]).stdout
 
 
-def test_a_run_goes_on_from_them_and_to_them(plain, packed, tmp_path):
+def test_runs_that_start_from_compressed_files_have_the_same_bits(plain, packed, tmp_path):
     """Restarted, run again from a snapshot, and set from one: always the same bits."""
     out = finished_run(tmp_path, LARGE, "deck", "problem.steps=20", ranks=2)
     done = ran("run", "deck.yaml", "output.compression=9", "--restart", "latest", ranks=3, cwd=tmp_path)
@@ -389,12 +389,12 @@ def test_a_run_goes_on_from_them_and_to_them(plain, packed, tmp_path):
     ran("run", "--from", packed / "deck_00000020.hdf", "output.directory=again", cwd=tmp_path)
     expect_same_run(tmp_path / "again", packed)
     assert record(tmp_path / "again")["snapshots"]["compression"] == 4
-    painted = f"[{{shape: dataset, file: {packed}/deck_00000040.hdf, dataset: /VTKHDF/PointData/T}}]"
-    ran("run", "deck.yaml", "output.directory=painted", f"initial={painted}", "problem.steps=0", ranks=2, cwd=tmp_path)
-    assert {record(folder)["fingerprint"] for folder in (out, tmp_path / "painted")} == {record(plain)["fingerprint"]}
+    by_dataset = f"[{{shape: dataset, file: {packed}/deck_00000040.hdf, dataset: /VTKHDF/PointData/T}}]"
+    ran("run", "deck.yaml", "output.directory=by_dataset", f"initial={by_dataset}", "problem.steps=0", ranks=2, cwd=tmp_path)
+    assert {record(folder)["fingerprint"] for folder in (out, tmp_path / "by_dataset")} == {record(plain)["fingerprint"]}
 
 
-def test_without_the_filter_it_is_refused_before_any_work(filter_shim, tmp_path):
+def test_compression_without_the_filter_is_refused_before_any_work(filter_shim, tmp_path):
     """A level that does not exist is rejected too."""
     preload = {"LD_PRELOAD": str(filter_shim)}
     deck = write_deck(tmp_path, DECK.replace("every_steps: 20", "every_steps: 20, compression: 3"))

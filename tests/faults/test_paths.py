@@ -44,7 +44,7 @@ def test_a_directory_that_cannot_be_used(folder):
     assert os.listdir(folder / "closed") == [] and sorted(os.listdir(folder)) == ["closed", "deck.yaml", "file"]
 
 
-def test_missing_parents_are_made_and_dots_lead_where_they_lead_anywhere(folder):
+def test_missing_parents_are_made_and_dots_in_paths_have_their_usual_meaning(folder):
     run(folder, "output.directory=a/b/c/")
     assert set(os.listdir(folder / "a" / "b" / "c")) == RUN_FILES
     run(folder, f"output.directory=../{folder.name}/b/./x/..")
@@ -62,7 +62,7 @@ def test_a_name_is_taken_literally(folder, name):
 
 
 @pytest.mark.parametrize("letters, code", [(155, 0), (156, 65)])
-def test_a_name_leaves_room_for_those_of_all_files(folder, letters, code):
+def test_a_name_must_leave_room_for_all_file_names(folder, letters, code):
     (folder / "deck.yaml").rename(folder / f"{'n' * letters}.yaml")
     slices = f"output.slices=[{{axis: z, cell: 3, name: {'s' * 64}}}]"
     result = run(folder, slices, "output.checkpoint.every_steps=5", deck=f"{'n' * letters}.yaml", code=code)
@@ -87,7 +87,7 @@ def test_a_finished_run_is_replaced_on_request_alone(folder):
     assert (folder / "out" / "notes.txt").read_text() == "mine"
 
 
-def test_where_a_checkpoint_is_a_run_is_gone_on_with(folder):
+def test_in_a_directory_with_a_checkpoint_the_message_offers_to_resume(folder):
     run(folder, "output.directory=out", "output.checkpoint.every_steps=5")
     (folder / "other.yaml").write_text(BASE_DECK)
     offers = "; resume that run with --restart latest, replace it with output.overwrite=true"
@@ -174,7 +174,7 @@ def test_texts_of_a_deck_are_no_commands(outside_shim, tmp_path, lure):
 
 
 @pytest.mark.parametrize("ranks, words", [(0, []), (2, ["output.asynchronous=false"])])
-def test_a_series_is_replaced_as_time_goes_by_and_not_for_every_file(outside_shim, tmp_path, ranks, words):
+def test_a_series_is_replaced_by_the_clock_and_not_for_every_file(outside_shim, tmp_path, ranks, words):
     """At most once a second, and at checkpoints and the end: a write costs as much as the number of files in the series."""
     log, start = tmp_path / "log", time.monotonic()
     ran("run", write_deck(tmp_path, DECK), "output.directory=out", "output.snapshots=false", "problem.steps=120",
@@ -198,8 +198,8 @@ def test_a_series_is_replaced_as_time_goes_by_and_not_for_every_file(outside_shi
         assert newest < checkpoint and last("deck_slice_z3.xmf", goes_on) > newest
 
 
-# A run that is resumed or repeated, and a study, take the files that a deck names by what they hold and not
-# by where they are: other contents are an error, and another place is none.
+# A run that is resumed or repeated, and a study, identify the files that a deck names by their contents, not
+# by their paths: other contents are an error, another path is none.
 
 OF_FILES = """\
 grid: {cells: [6, 5, 4], lengths: [0.06, 0.05, 0.04]}
@@ -272,7 +272,7 @@ def test_a_run_does_not_replace_the_files_that_it_reads(project, key, file, name
     assert before == {path: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_the_folder_may_move_and_the_same_values_may_be_written_anew(project, tmp_path):
+def test_the_folder_may_move_and_the_same_values_may_be_written_again(project, tmp_path):
     ran("run", "deck.yaml", "output.directory=whole", cwd=project)
     moved = project.rename(tmp_path / "moved")
     (moved / "flux.csv").write_text("t, q, other\n# again\n0, 1e4, 5\n9, 10000, 6\n")
@@ -281,7 +281,7 @@ def test_the_folder_may_move_and_the_same_values_may_be_written_anew(project, tm
     assert record(moved / "runs" / "deck")["fingerprint"] == record(moved / "whole")["fingerprint"]
 
 
-def test_a_study_has_cases_of_the_files_that_it_finds(project, tmp_path):
+def test_a_study_identifies_files_by_their_contents(project, tmp_path):
     write_deck(project, OF_FILES + "study: {matrix: {materials.steel.conductivity: [1, 2]}}\n", "study.yaml")
     ran("study", "study.yaml", cwd=project)
     moved = project.rename(tmp_path / "moved")

@@ -32,7 +32,7 @@ def test_a_host_without_gpus_plans_for_them(folder):
 
 @pytest.mark.parametrize("words", [(), ("solver.halo_width=2", "--ranks", 2), ("precision=fp32",), ("parallel.transport=nccl", "--ranks", 2),
                                    ("boundaries={x_min: periodic, x_max: periodic}", "problem.steps=100000000")])
-def test_whatever_else_the_deck_says(folder, words):
+def test_a_plan_for_gpus_works_with_other_settings(folder, words):
     assert "a GPU for each rank, on other hosts" in check(folder, CUDA, *words).stdout
 
 
@@ -80,7 +80,7 @@ def test_intervals_of_checkpoints_are_in_the_unit_of_the_deck(folder, problem, u
     *((f"steps: 2, dt: 0.05, method: {method}{more}", said) for method in ("implicit", "rkl")
       for more, said in (("", "about"), (", tolerance: 0.1", "at least about"))),  # which may divide steps
     ("kind: steady, method: jacobi, tolerance: 1e-6", "about"), ("kind: steady, method: jacobi, error: 0.001", "at most")])
-def test_where_the_sweeps_are_only_bounded_so_is_the_prediction(folder, problem, said):
+def test_the_prediction_is_a_bound_if_only_a_bound_on_sweeps_is_known(folder, problem, said):
     words = "boundaries.x_min={kind: temperature, value: 300}", f"problem={{{problem}}}", "output.directory=out"
     assert re.search(rf"^sweeps +{said} ", check(folder, *words).stdout, re.MULTILINE)
     request = json.dumps({"requests": [{"plan": True}]})
@@ -116,7 +116,7 @@ def test_gpu_is_cuda(folder):
     assert "  device: cuda\n" in check(folder, "parallel.device=gpu", "--resolved").stdout
 
 
-def test_what_a_gpu_of_the_plan_has_decides(folder):
+def test_the_memory_of_a_planned_gpu_decides(folder):
     """Two fields of 1024^3 cells are 16 GiB in fp64; --gpu-memory describes GPUs, whether the deck requests them or not."""
     large = "grid.cells=1024"
     for words in ((CUDA,), ()):
@@ -129,7 +129,7 @@ def test_what_a_gpu_of_the_plan_has_decides(folder):
     assert err.startswith("--gpu-memory is of GPUs, and the deck computes on the CPU; ")
 
 
-def test_a_job_that_is_there_is_not_planned_but_asked(folder):
+def test_the_ranks_of_a_job_are_queried_and_not_planned(folder):
     assert check(folder, CUDA, ranks=2, code=69).stderr.startswith("argument 3: parallel.device: no CUDA device (")
     check(folder, CUDA, "--ranks", 4, ranks=2)
     ran("run", "deck.yaml", CUDA, cwd=folder, **BLIND, code=69)
@@ -190,7 +190,7 @@ def test_a_grid_that_cannot_be_counted(folder, subcommand, cells, line):
     expect_rejected(folder, isotherm(subcommand, "deck.yaml", f"grid.cells={cells}", cwd=folder), 65, line)
 
 
-def test_where_rank_0_writes_for_all_their_cells_are_planned_for(folder):
+def test_the_memory_of_all_cells_is_planned_where_rank_0_writes_for_all(folder):
     words = "grid.cells=160", "problem.steps=2", "solver.tuning_budget=0", "output.directory=out"
     ran("run", "deck.yaml", *words, cwd=folder, ranks=2, **GATHERED)
     memory = json.loads((folder / "out" / "run.json").read_text())["memory"]
@@ -199,7 +199,7 @@ def test_where_rank_0_writes_for_all_their_cells_are_planned_for(folder):
 
 @pytest.mark.parametrize("kernel", ["auto", "temporal_openmp"])
 @pytest.mark.parametrize("precision, bytes_a_cell", [("fp64", 8), ("fp32", 4)])
-def test_a_run_takes_what_check_said(folder, precision, bytes_a_cell, kernel):
+def test_a_run_uses_the_memory_that_check_predicts(folder, precision, bytes_a_cell, kernel):
     """Includes the queues of a temporal kernel: a tenth of the fields on two threads, as much as the fields on many."""
     overrides = ["grid.cells=192", f"precision={precision}", "problem.steps=2", f"solver.kernel={kernel}", "output.directory=out"]
     said = ran("check", "deck.yaml", *overrides, cwd=folder).stdout.splitlines()

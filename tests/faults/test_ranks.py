@@ -29,7 +29,7 @@ def test_a_rank_count_that_the_grid_cannot_have(folder, word, ranks, line):
         expect_rejected(folder, isotherm(subcommand, "deck.yaml", word, ranks=ranks, cwd=folder), 65, line)
 
 
-def test_progress_leaves_the_exchanges_where_they_are(folder):
+def test_progress_does_not_move_the_exchanges(folder):
     """Rank 0 stops every half second to print progress, other ranks do not. It must stop only between exchange periods."""
     words = ["grid.cells=[64, 64, 96]", "initial=[{shape: formula, formula: 300+sin(90*x*y+z)}]", "problem.steps=600",
              "problem.check_interval=2000", "output.overwrite=true", "solver.kernel=reference"]
@@ -45,7 +45,7 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize("first, second", DIFFERENT, ids=["overrides", "decks", "verbs", "planned ranks"])
+@pytest.mark.parametrize("first, second", DIFFERENT, ids=["overrides", "decks", "subcommands", "planned ranks"])
 def test_ranks_with_different_arguments(folder, first, second):
     version = isotherm("--version").stdout.split()
     program = f"isotherm {version[1]} {version[3].strip(',')}"
@@ -54,7 +54,7 @@ def test_ranks_with_different_arguments(folder, first, second):
 
 
 def test_ranks_that_find_different_files(folder):
-    """As where the run that `initial` names writes a snapshot between the looks of two ranks."""
+    """As if the run that `initial` names wrote a snapshot between the searches of two ranks."""
     words = command("check", "deck.yaml", "initial=[{shape: dataset, file: a.h5, dataset: a}]", ranks=1)
     done = finished([*words, ":", "-wdir", str(folder.parent), *words[1:]], cwd=folder)
     expect_rejected(folder, done, 65, "deck.yaml: ranks found different files by its paths (")
@@ -118,7 +118,7 @@ def test_a_run_that_moves_nothing_has_no_fingerprint(folder, ranks):
 
 
 @pytest.mark.parametrize("ranks, overlap", [(2, "true"), (2, "false"), (1, "true")])
-def test_a_run_says_what_it_hides(folder, ranks, overlap):
+def test_a_run_reports_the_hidden_share_of_exchanges(folder, ranks, overlap):
     """No neighbours: nothing is reported."""
     done, record = recorded(folder, BASE_DECK, CPU, f"parallel.overlap={overlap}", *NO_RESULTS, ranks=ranks)
     halo = record["halo"]

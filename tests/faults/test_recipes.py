@@ -124,7 +124,7 @@ def test_patterns_find_the_figures_of_a_run_and_no_others(run, figures_of_tool):
         assert facts["swept_by"].split()[0] == written["method"]["kernel"]
 
 
-def test_facts_that_reframe_wants(run):
+def test_facts_that_reframe_reads(run):
     """They include the fingerprint of a deck, which is the same on every machine."""
     facts = reframe_test()["fact_patterns"]("strong_cpu", 2)
     assert [len(re.findall(pattern, run[0], re.MULTILINE)) for pattern in facts] == [1] * len(facts)

@@ -72,7 +72,7 @@ def test_the_rest_is_the_same_on_other_ranks(whole, tmp_path):
         assert record(folder)["performance"]["sweeps"] == 60 - sweep and not (tmp_path / "runs").exists()
 
 
-def test_a_finished_run_has_nothing_to_do_and_goes_on_with_more_steps(whole, tmp_path):
+def test_a_finished_run_has_nothing_to_do_and_continues_with_more_steps(whole, tmp_path):
     run(tmp_path, "output.directory=parts", "problem.steps=21")
     before = contents(tmp_path / "parts")
     done = run(tmp_path, "output.directory=parts", "problem.steps=21", "--restart", "latest", ranks=2)
@@ -85,7 +85,7 @@ def test_a_finished_run_has_nothing_to_do_and_goes_on_with_more_steps(whole, tmp
 
 
 @pytest.mark.parametrize("method", ["euler", "rkl", "implicit"])
-def test_a_run_of_0_s_goes_on_in_any_steps(tmp_path, method):
+def test_a_run_of_0_s_continues_in_any_steps(tmp_path, method):
     write_deck(tmp_path, TRANSIENT.replace("steps: 60", f"method: {method}, end_time: 100.7"))
     run(tmp_path, "output.directory=whole")
     run(tmp_path, "output.directory=parts", "problem.end_time=0")
@@ -118,8 +118,8 @@ def test_the_end_time_moves_by_whole_steps(tmp_path, of_deck):
 @pytest.mark.parametrize("dt, step, ends", [
     (0.1 / 43, 0.1 / 43, (0.1, 0.7, 1.1)), (0.1, 0.3 / 3, (0.3, 0.4, 0.7)), (0.095, 0.075, (0.3, 0.6, 0.9)),
     (1e-21, 1e-21, (3e-21, 4e-21, 7e-21))])
-def test_a_run_is_prolonged_by_the_steps_that_it_has(tmp_path, dt, step, ends):
-    """1.1 s over 473 is not 0.1 s over 43; end_time makes steps of 0.1 s shorter in the last digit, those of 0.095 s by a
+def test_a_later_end_time_keeps_the_length_of_steps(tmp_path, dt, step, ends):
+    """In floating point 1.1/473 is not 0.1/43. end_time shortens steps of 0.1 s in the last digit, and steps of 0.095 s by a
     fifth."""
     timed, steps = TRANSIENT.replace("check_interval", f"dt: {step!r}, check_interval"), round(ends[-1] / step)
     write_deck(tmp_path, timed.replace("steps: 60", f"steps: {steps}"))
@@ -153,7 +153,7 @@ def test_a_failed_verification_stays_one(tmp_path):
 
 @pytest.mark.parametrize("end, first, ended", [("problem.tolerance=2e-4", "problem.tolerance=1e-3", "has reached its tolerance"),
                                                ("problem.max_sweeps=2000", "problem.max_sweeps=60", None)])
-def test_a_steady_run_goes_on_to_a_smaller_tolerance_or_with_more_sweeps(tmp_path, end, first, ended):
+def test_a_steady_run_continues_to_a_smaller_tolerance_or_with_more_sweeps(tmp_path, end, first, ended):
     write_deck(tmp_path, STEADY)
     run(tmp_path, "output.directory=whole", end)
     code = 0 if ended else 10
@@ -172,7 +172,7 @@ def test_a_branch_in_another_directory_leaves_the_first_alone(whole, tmp_path):
     assert [row["sweep"] for row in history(tmp_path / "branch")][:3] == ["28", "33", "35"]
 
 
-def test_going_back_behind_later_checkpoints(whole_run, whole, tmp_path):
+def test_a_restart_before_later_checkpoints(whole_run, whole, tmp_path):
     run(tmp_path, "output.directory=whole", "output.checkpoint.every_steps=50", "output.overwrite=true",
         "--restart", "whole/deck_00000027.checkpoint.hdf")
     expect_same_run(whole_run, whole)
@@ -195,7 +195,7 @@ def test_a_changed_history_is_read_or_warned_of(whole, tmp_path, change, said):
         row["sweep"] for row in history(whole) if int(row["sweep"]) > 27 or not said]
 
 
-def test_a_checkpoint_is_a_field_that_others_can_read_of_all_bits_where_files_are_rounded(whole_run, whole_parts):
+def test_other_readers_find_all_bits_in_a_checkpoint_where_snapshots_are_rounded(whole_run, whole_parts):
     assert cells(whole_parts / "deck_00000014.checkpoint.hdf").dtype == np.float64
     assert cells(whole_parts / "deck_00000012.hdf").dtype == np.float32
     assert (cells(whole_run / "deck_00000060.checkpoint.hdf") == cells(whole_run / "deck_00000060.hdf")).all()
@@ -227,7 +227,7 @@ def whole_parts(tmp_path_factory):
 
 
 def spoil_series(out):
-    """As after a kill, or worse: without the newest file, with a missing one, or empty."""
+    """As after a kill, or worse: a series lacks the newest file, lists a missing one, or is empty."""
     for path in out.glob("*.series"):
         content = json.loads(path.read_text())
         content["files"] = [{"name": "deck_00000001.hdf", "time": 1.0}, *content["files"][:1]]
@@ -238,7 +238,7 @@ def spoil_series(out):
 
 @pytest.mark.parametrize("killed", [False, True])
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_they_go_on_where_they_were(whole_parts, tmp_path, ranks, killed):
+def test_series_and_probes_continue_after_a_restart(whole_parts, tmp_path, ranks, killed):
     run_parts(tmp_path, "output.directory=parts", "problem.steps=17")
     if killed:
         spoil_series(tmp_path / "parts")
@@ -252,7 +252,7 @@ def test_they_go_on_where_they_were(whole_parts, tmp_path, ranks, killed):
 
 
 def test_files_of_later_sweeps_than_the_end_are_removed(tmp_path):
-    """And what lists them, where the deck no longer writes it."""
+    """So are series that list them and that the deck no longer writes."""
     run_parts(tmp_path, "output.directory=parts")
     run_parts(tmp_path, "output.directory=parts", "problem.steps=15", "output.slices=[]", "output.xdmf=false", "--restart",
               "parts/deck_00000014.checkpoint.hdf")
@@ -274,7 +274,7 @@ def test_another_run_starts_from_the_last_snapshot_not_from_a_part(whole_parts, 
     assert f"{copy}: a folder without a snapshot of a run; " in ran(*words, code=66).stderr
 
 
-def test_a_file_that_cannot_be_read_is_left_out_of_the_series_aloud(tmp_path):
+def test_a_file_that_cannot_be_read_is_left_out_of_the_series_with_a_warning(tmp_path):
     run_parts(tmp_path, "output.directory=out", "problem.steps=14")
     (tmp_path / "out" / "deck_00000006.hdf").write_text("not HDF5")
     done = run_parts(tmp_path, "output.directory=out", "--restart", "latest", ranks=2)
@@ -284,7 +284,7 @@ def test_a_file_that_cannot_be_read_is_left_out_of_the_series_aloud(tmp_path):
     assert [sweep_of(entry["name"]) for entry in series] == [0, 12, 14, 18, 24, 30, 36, 40]
 
 
-def test_files_of_other_cells_are_left_out_of_the_series_aloud(tmp_path):
+def test_files_of_other_cells_are_left_out_of_the_series_with_a_warning(tmp_path):
     run_parts(tmp_path, "output.directory=out", "problem.steps=14")
     done = run_parts(tmp_path, "output.directory=out", "output.slices.0.axis=x", "output.coarse.factor=[17, 1, 1]",
                      "output.region.first_cell=[0, 2, 3]", "output.region.last_cell=[4, 9, 9]",

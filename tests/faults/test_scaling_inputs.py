@@ -72,7 +72,7 @@ def script(request):
     return request.param
 
 
-def test_what_a_site_must_say_is_marked(script):
+def test_lines_that_a_site_must_edit_are_marked(script):
     """Of the #SBATCH options only the name of the job, its output, and exclusive nodes need no edit."""
     lines = [line for line in script.read_text().splitlines() if line.startswith("#SBATCH")]
     unmarked = {line.split()[1].split("=")[0] for line in lines if "# EDIT" not in line}
@@ -104,7 +104,7 @@ def test_repeats_have_folders_of_their_own_and_nodes_are_filled_before_the_next(
     assert calls == {("1", "2"), ("2", "3")}
 
 
-def test_a_run_that_fails_is_named_and_the_others_go_on(script, tmp_path):
+def test_a_run_that_fails_is_named_and_the_others_continue(script, tmp_path):
     done = run_job(tmp_path, script, "series strong strong_cpu 1,2", before_srun='[[ $ranks == 1 ]] && exit 69', code=1)
     assert done.stderr.startswith("1 of 2 cases failed ") and done.stderr.endswith("\nfailed: strong_cpu\n")
     assert record(tmp_path / "the results/strong_cpu/ranks-2")["result"] == "DONE"

@@ -107,7 +107,7 @@ def test_wrong_deck(schema, more, tmp_path):
     assert checked(tmp_path, BASE_DECK + more) == 65, "the program and the schema must agree"
 
 
-def test_a_study_may_give_what_its_deck_lacks(schema, tmp_path):
+def test_a_study_may_give_keys_that_its_deck_lacks(schema, tmp_path):
     deck = BASE_DECK.replace("  steps: 10\n", "  kind: transient\n").replace("  cells: [8, 9, 10]\n", "")
     deck += "boundaries: {x_min: {value: 300}}\n"
     study = "study: {matrix: {problem.steps: [3, 4], boundaries.x_min.kind: [temperature], problem.dt: [0.0001, 0.001]}, list: [{name: a, grid.cells: 8}]}\n"

@@ -52,7 +52,7 @@ def test_failed_step_is_named_in_one_line(checkout, command, body, step):
     assert before == f"run.sh: {step} failed" and "all is lost" in Path(log).read_text()
 
 
-def test_nothing_is_installed_where_that_is_not_wanted(checkout):
+def test_nothing_is_installed_if_the_user_forbids_it(checkout):
     checkout.stand_in("dpkg-query", "exit 1")
     checkout.program()
     setup = checkout.folder / "cmake" / "setup.sh"
@@ -162,7 +162,7 @@ def type_in(checkout, *lines, **environment):
     return finished(["bash", "-ec", "\n".join(lines)], 0, cwd=checkout.folder, env=checkout.environment(**environment))
 
 
-def test_the_file_to_source_is_named_and_puts_program_and_tools_on_the_path(checkout):
+def test_env_sh_is_named_and_puts_program_and_tools_on_the_path(checkout):
     (checkout.folder / "postprocess").symlink_to(TOP / "postprocess")
     checkout.program()
     result = checkout.call("run.sh", ISOTHERM_PYTHON=sys.executable)
@@ -174,7 +174,7 @@ def test_the_file_to_source_is_named_and_puts_program_and_tools_on_the_path(chec
     assert done.stdout.count("usage: isotherm slice") == 2 and done.stdout.splitlines()[-1] == sys.executable
 
 
-def test_once_sourced_it_is_made_anew_as_well_and_lets_root_start_ranks(checkout):
+def test_in_a_sourced_shell_run_sh_works_again_and_root_may_start_ranks(checkout):
     """With `python3` itself: a command that starts itself would never end."""
     checkout.program()
     checkout.call("run.sh", ISOTHERM_PYTHON=sys.executable)
@@ -266,7 +266,7 @@ def test_readme_and_tour_are_typed_word_for_word(fresh_checkout):
     assert shown >= 5
 
 
-def test_pieces_of_decks_stand_in_the_decks():
+def test_parts_of_decks_in_pages_are_in_the_decks():
     decks = [path.read_text(encoding="utf-8") for path in (TOP / "inputs").glob("*.yaml")]
     pieces = [text for kind, text in BLOCK.findall(TOUR.read_text(encoding="utf-8")) if kind == "yaml"]
     assert pieces and all(any(text in deck for deck in decks) for text in pieces)

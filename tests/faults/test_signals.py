@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from job import Background, Job, expect_to_go_on
+from job import Background, Job, expect_to_resume
 from program import kill_all, ran, ranks_of
 from runs import cells, checkpoints, expect_whole_files, record, sweep_of
 
@@ -35,7 +35,7 @@ def stopped(job, number=None):
 @pytest.mark.parametrize("name, words", [
     ("SIGTERM", []), ("SIGINT", ["precision=fp32"]),
     ("SIGUSR1", ["problem.check=asynchronous", "problem.check_interval=1000000"]), ("SIGUSR2", ["solver.halo_width=3"])])
-def test_each_of_them_ends_with_a_checkpoint(tmp_path, name, words):
+def test_each_signal_ends_a_run_with_a_checkpoint(tmp_path, name, words):
     job = started(tmp_path, *words)
     if name == "SIGTERM":  # timeout(1) signals its child and their group: two signals within a moment count as one
         job.send(signal.SIGTERM)
@@ -45,7 +45,7 @@ def test_each_of_them_ends_with_a_checkpoint(tmp_path, name, words):
     written, field = record(job.out), cells(job.out / checkpoint)
     assert written["continuation"]["stopped_by"] == name and written["exit_code"] == 75
     assert [written["end_state"][end]["temperature_K"] for end in ("highest", "lowest")] == [field.max(), field.min()]
-    expect_to_go_on(tmp_path, words)
+    expect_to_resume(tmp_path, words)
 
 
 @pytest.mark.parametrize("to_one_rank", [False, True])
@@ -54,12 +54,12 @@ def test_ranks_stop_at_one_sweep(tmp_path, to_one_rank):
     job.wait_for_sweeps()
     job.send(signal.SIGUSR1, ranks_of(job.process.pid)[-1] if to_one_rank else None)
     assert stopped(job)[1].count("stopped by SIGUSR1 at sweep") == 1
-    expect_to_go_on(tmp_path, ["problem.check=asynchronous"], ranks=2)
+    expect_to_resume(tmp_path, ["problem.check=asynchronous"], ranks=2)
 
 
 @pytest.mark.parametrize("ranks", [0, 2])
 def test_within_a_step_of_many_parts_the_state_before_it_is_kept(tmp_path, ranks):
-    """The second step has 65 536 parts, as its boundary swings."""
+    """The second step has 65 536 parts, as its boundary value oscillates."""
     job = Job(tmp_path, "boundaries={x_min: {kind: temperature, value: 'if(t > 1e5, 300 + sin(t), 300)'}}", "sources=[]",
               "initial=[{shape: constant, value: 300}]", "problem={method: implicit, dt: 1e5, steps: 2, tolerance: 1e-9}",
               "output.snapshots=true", "output.every_steps=1", ranks=ranks)
@@ -70,7 +70,7 @@ def test_within_a_step_of_many_parts_the_state_before_it_is_kept(tmp_path, ranks
     assert (cells(job.out / checkpoint) == 300).all() and sweep_of(checkpoint) == 48
 
 
-def test_a_second_one_ends_it_at_once(io_shim, tmp_path):
+def test_a_second_signal_ends_a_run_at_once(io_shim, tmp_path):
     """The first signal's checkpoint never finishes, as its write stalls."""
     job = started(tmp_path, LD_PRELOAD=str(io_shim), ISOTHERM_SHIM="fsync:1:stall")
     job.send(signal.SIGINT)
@@ -81,7 +81,7 @@ def test_a_second_one_ends_it_at_once(io_shim, tmp_path):
     assert not checkpoints(job.out)
 
 
-def test_while_the_deck_is_read_the_first_one_ends_it(tmp_path):
+def test_while_the_deck_is_read_the_first_signal_ends_the_run(tmp_path):
     os.mkfifo(tmp_path / "deck.yaml")
     job = Background(tmp_path, "run", "deck.yaml")
     with open(tmp_path / "deck.yaml", "wb"):  # waits for the reader
@@ -91,7 +91,7 @@ def test_while_the_deck_is_read_the_first_one_ends_it(tmp_path):
 
 
 @pytest.mark.parametrize("delay", (0.0, 0.02, 0.1, 0.2, 0.3, 0.4, 0.6))
-def test_during_the_start_or_a_checkpoint(tmp_path, delay):
+def test_signals_during_the_start_or_a_checkpoint(tmp_path, delay):
     """At any time: before the handler is installed the signal ends the process, afterwards the run."""
     job = Job(tmp_path, "output.checkpoint={every_steps: 20, keep: 3}")
     time.sleep(delay)
@@ -120,7 +120,7 @@ def test_without_checkpoints_nothing_is_kept(tmp_path, words, code, why):
     assert why in ran("run", "deck.yaml", *again, cwd=tmp_path, code=code).stderr
 
 
-def test_one_that_comes_after_the_end_changes_nothing(tmp_path):
+def test_a_signal_after_the_end_changes_nothing(tmp_path):
     job = Job(tmp_path, "problem.steps=1")
     job.wait_for("run.json")
     if job.process.poll() is None:
@@ -137,7 +137,7 @@ def test_the_wall_time_ends_a_run_in_time(clock, tmp_path, moved):
     clock.move(moved)
     out, err = stopped(job)
     assert "ends before  solver.walltime 3600 s, with a checkpoint" in out and STOPPED.search(err)[1] == "the wall time"
-    expect_to_go_on(tmp_path)
+    expect_to_resume(tmp_path)
 
 
 def test_a_slurm_job_without_an_end(tmp_path):
@@ -147,9 +147,9 @@ def test_a_slurm_job_without_an_end(tmp_path):
 
 
 @pytest.mark.parametrize("killed", [True, False])
-def test_one_run_a_directory(tmp_path, killed):
-    """Whoever comes second is rejected, and takes over when the first is gone. Open MPI answers SIGTERM by
-    leaving its ranks a second: with or without a final checkpoint, the earlier ones are intact."""
+def test_one_run_per_directory(tmp_path, killed):
+    """A second run is rejected, and accepted once the first has ended. On SIGTERM Open MPI gives its ranks one
+    second to end: with or without a final checkpoint, the earlier ones are intact."""
     job = Job(tmp_path, "output.checkpoint.every_wall=0.1", ranks=2)
     job.wait_for("*.checkpoint.hdf")
     for words in (["output.overwrite=true"], ["--restart", "latest"]):
@@ -194,4 +194,4 @@ def test_clocks_that_jump_change_nothing(clock, tmp_path, back, uptime, ranks):
     assert made[0] not in checkpoints(job.out) and len(checkpoints(job.out)) == 2
     assert record(job.out)["continuation"]["checkpoints"] >= 3
     expect_whole_files(job.out)
-    expect_to_go_on(tmp_path)
+    expect_to_resume(tmp_path)

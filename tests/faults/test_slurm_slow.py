@@ -12,7 +12,7 @@ import time
 import pytest
 
 from documentation import TOP, blocks
-from job import ENDLESS, expect_to_go_on, wait_until
+from job import ENDLESS, expect_to_resume, wait_until
 from program import HANGS, command, finished, ran, write_deck, write_script
 from runs import checkpoints, expect_same_answer, record, sweep_of
 from studies import BASE, folders, rows, started, states
@@ -180,8 +180,8 @@ class Submitted:
 
 @pytest.fixture(scope="module")
 def jobs(slurm, rank_shim, tmp_path_factory):
-    """All jobs at the same time, as Slurm counts in minutes. Limits are set once ranks sweep, whatever their start took: signals arrive
-    up to half a minute early, time limits as much late."""
+    """All jobs run at the same time, as Slurm counts in minutes. Limits are set once ranks sweep, however long the start took: signals
+    arrive up to half a minute early, time limits up to half a minute late."""
     found = {name: Submitted(slurm, tmp_path_factory.mktemp(name), rank_shim, *job) for name, job in JOBS.items()}
     for name in ("documented", "limited"):
         found[name].wait_for("history.csv")
@@ -216,7 +216,7 @@ def test_scancel(slurm, jobs):
     slurm.wait(job.number)
     written = record(job.out)
     assert (written["exit_code"], written["continuation"]["stopped_by"]) == (75, "SIGTERM")
-    expect_to_go_on(job.folder)
+    expect_to_resume(job.folder)
 
 
 def test_requeue(slurm, jobs):
@@ -227,7 +227,7 @@ def test_requeue(slurm, jobs):
     expect_to_end_as_if_never_stopped(slurm, job, "0\n")
 
 
-def test_a_member_of_an_array_that_fails_is_alone(slurm, jobs):
+def test_a_failed_member_of_an_array_does_not_affect_the_others(slurm, jobs):
     job = jobs["array"]
     slurm.wait(job.number)
     assert [job.code(f"_{member}") for member in range(3)] == ["0\n", "65\n", "0\n"]
@@ -240,7 +240,7 @@ def test_the_time_limit(slurm, jobs):
     slurm.wait(job.number)
     assert record(job.out)["exit_code"] == 75
     assert record(job.out)["continuation"]["stopped_by"] == "SIGTERM"
-    expect_to_go_on(job.folder)
+    expect_to_resume(job.folder)
 
 
 # Studies
@@ -260,7 +260,7 @@ CASES = """\
 RANKS = "srun --mpi=pmix --overlap --ntasks={ranks}"
 
 
-def test_a_study_goes_through_arrays_and_on_after_a_stop(slurm, tmp_path, rank_shim):
+def test_a_study_runs_in_arrays_and_resumes_after_a_stop(slurm, tmp_path, rank_shim):
     out = tmp_path / "out"
     write_deck(tmp_path, LONG + "study:\n" + CASES)
 

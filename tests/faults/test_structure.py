@@ -166,7 +166,7 @@ def weight():
     return found
 
 
-def test_the_project_weighs_what_its_budget_says():
+def test_the_project_is_within_its_budget():
     """A budget far above the actual size would limit nothing: a commit that removes much lowers it."""
     now, budget = weight(), json.loads(BUDGET.read_text(encoding="utf-8"))
     print(json.dumps(now))
@@ -234,7 +234,7 @@ def is_a_test(name):
 FAULT_ROWS, PROMISE_ROWS = rows("faults.md"), rows("promises.md")
 
 
-def test_all_faults_and_promises_stand_in_their_order():
+def test_all_faults_and_promises_are_in_order():
     numbers = [int(row[0]) for row in FAULT_ROWS]
     assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) >= 60 and len(PROMISE_ROWS) >= 12
 

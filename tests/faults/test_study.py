@@ -99,7 +99,7 @@ def test_one_failure_does_not_end_it(tmp_path):
     assert {name for name in after if after[name] != before[name]} == {"grows"}
 
 
-def test_a_failure_before_a_run_has_a_record_is_one(tmp_path):
+def test_a_failure_before_a_run_has_a_record_is_a_failure(tmp_path):
     write_study(tmp_path, "  list: [{name: one}, {name: two, ranks: 2}]\n  launcher: no_such_launcher {ranks}\n")
     study(tmp_path, code=69)
     row = rows(tmp_path / "out")["two"]
@@ -111,7 +111,7 @@ def test_a_failure_before_a_run_has_a_record_is_one(tmp_path):
     assert states(tmp_path / "out") == {"one": "done", "two": "done"}
 
 
-def test_a_case_that_stops_by_itself_is_to_go_on(tmp_path):
+def test_a_case_that_stops_by_itself_is_resumed(tmp_path):
     write_study(tmp_path, "  list: [{name: a}, {name: b, solver.walltime: 0.001}]\n")
     assert "1 of 2 cases finished (no time for a step: b; give more solver.walltime); resume with: " in study(tmp_path, code=75).stderr
     assert states(tmp_path / "out") == {"a": "done", "b": "stopped"}
@@ -149,7 +149,7 @@ def test_not_converged_is_an_answer(tmp_path):
     assert "2 finished before, 0 to run" in study(tmp_path, "--retry", code=10).stdout
 
 
-def test_what_has_changed_is_replaced_only_where_that_is_asked(tmp_path):
+def test_changed_cases_are_replaced_only_on_request(tmp_path):
     write_study(tmp_path, "  list: [{name: a}, {name: b, precision: fp32}]\n")
     study(tmp_path)
     before = {name: started(tmp_path / "out" / name) for name in "ab"}
@@ -181,7 +181,7 @@ exec "$@"
     study(tmp_path, "--jobs", "2")
 
 
-def test_a_reader_that_goes_away_ends_no_study(tmp_path):
+def test_a_closed_pipe_ends_no_study(tmp_path):
     write_study(tmp_path, FOUR)
     reader, writer = os.pipe()
     os.close(reader)
@@ -219,12 +219,12 @@ def test_a_case_that_this_machine_cannot_run_is_planned_for_and_refused(tmp_path
     ("study:\n  matrix: {output.slices: [[{position: 5}]]}\n", [], "12:40: output.slices.0.position: 5 m lies"),
     ("study:\n" + FOUR, ["--limit", "3"], "11:1: study.limit: 4 cases are more than 3; write --limit 4 "),
     ("", [], "1:1: study: is missing (the deck is of one run); ")])
-def test_what_is_wrong_is_said_before_anything_runs(tmp_path, sections, words, message):
+def test_errors_are_reported_before_any_case_runs(tmp_path, sections, words, message):
     write_deck(tmp_path, BASE + sections)
     expect_rejected(tmp_path, isotherm("study", "deck.yaml", *words, cwd=tmp_path), 65, f"deck.yaml:{message}")
 
 
-def test_a_launcher_that_wants_no_root_is_answered_with_the_remedy(tmp_path):
+def test_the_remedy_is_given_if_a_launcher_refuses_root(tmp_path):
     """Uses Open MPI's message."""
     launcher = write_script(
         tmp_path / "mpirun", "#!/bin/bash\nprintf '%s\\n' -------- 'mpirun has detected an attempt to run as root.' '' "
@@ -278,7 +278,7 @@ def test_figures_follow_from_the_records_of_the_runs(strong):
     assert threads == {max(1, len(os.sched_getaffinity(0)) // 2)}, "a rank has as many on all counts"
 
 
-def test_it_goes_on_and_collects_as_any_study(strong):
+def test_a_scaling_study_resumes_and_collects_as_any_study(strong):
     folder, _ = strong
     done = study(folder, "--jobs", "2")
     assert "4 cases, 4 finished before, 0 to run" in done.stdout and done.stderr.startswith("warning: --jobs 2: cases that run at once ")
@@ -294,7 +294,7 @@ def test_it_goes_on_and_collects_as_any_study(strong):
     assert done.stderr.split(";")[0] == said and said in done.stdout
 
 
-def test_a_count_that_fails_leaves_the_others_and_a_base_that_fails_says_so(tmp_path):
+def test_a_failed_count_does_not_affect_the_others_and_a_failed_base_is_reported(tmp_path):
     launcher = write_script(tmp_path / "no_single.sh", f"#!/bin/sh\n[ $1 = 1 ] && exit 9\nexec {MPIEXEC} -n \"$@\"\n")
     write_deck(tmp_path, BASE + f"study: {{launcher: \"{launcher} {{ranks}}\"}}\nscaling: {{kind: weak, ranks: [1, 2]}}\n")
     done = study(tmp_path, code=9)
@@ -349,7 +349,7 @@ def expect_all_done_as_without_a_stop(folder, whole):
     assert float(rows(folder / "out")["long"]["wall_s"]) > record(folder / "out" / "long")["phases_s"]["total"]["max"], "of both parts"
 
 
-def test_a_study_that_comes_at_once_waits_for_the_orphan(tmp_path, whole):
+def test_a_study_that_is_started_at_once_waits_for_the_orphan(tmp_path, whole):
     """SIGTERM ends the orphan, which may still be writing its checkpoint; both must not write to one folder."""
     job = sweeping(tmp_path)
     os.kill(job.process.pid, signal.SIGKILL)
@@ -415,7 +415,7 @@ exit $code
     assert len(checkpoints(tmp_path / "out" / "long")) == 1
 
 
-def test_a_second_signal_leaves_at_once(tmp_path):
+def test_a_second_signal_ends_a_study_at_once(tmp_path):
     """A case that does not stop neither delays the study's end nor outlives the study."""
     launcher = write_script(tmp_path / "deaf.sh", "#!/bin/sh\ntrap '' INT USR1\n: > out/deaf/began\nexec sleep 10000\n")
     write_study(tmp_path, f"  list: [{{name: deaf, ranks: 2}}]\n  launcher: {launcher} {{ranks}}\n")
@@ -453,7 +453,7 @@ def test_a_launcher_that_stops_leaves_no_record(tmp_path):
 
 
 def test_the_end_of_the_job_stops_a_study(tmp_path):
-    """It is no lack of solver.walltime, and no case starts after one that it has stopped."""
+    """The message does not name solver.walltime, and no case starts after the one that was stopped."""
     write_study(tmp_path, "  list: [{name: long, problem.steps: 40000000}, {name: after}]\n", LONG)
     done = ran("study", "deck.yaml", cwd=tmp_path, code=75, SLURM_JOB_END_TIME=str(int(time.time()) + 2))
     assert "0 of 2 cases finished (stopped by the end of the Slurm job); resume with: " in done.stderr and " left\n" not in done.stdout

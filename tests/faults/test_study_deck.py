@@ -71,7 +71,7 @@ def test_all_three_multiply(parse):
                            for precision, n, word in itertools.product(["fp32", "fp64"], "12", "ab")]
 
 
-def test_what_matches_all_of_an_entry_is_left_out(parse):
+def test_cases_that_match_all_keys_of_an_entry_are_left_out(parse):
     matrix = "  matrix: {problem.steps: [1, 2.0], precision: [fp32, fp64]}\n"
     assert names(parse(study(matrix + "  exclude: [{problem.steps: 2, precision: fp32}]\n"))) == [
         "steps-1_precision-fp32", "steps-1_precision-fp64", "steps-2.0_precision-fp64"]
@@ -91,7 +91,7 @@ def test_cases_have_folders_of_the_study_and_need_no_study_to_run(parse, tmp_pat
     assert str(parse(study("  matrix: {problem.steps: [1, 2]}\n")).directory) == "runs/deck"
 
 
-def test_what_every_case_gives_the_deck_may_leave_out(parse):
+def test_a_deck_may_omit_keys_that_every_case_gives(parse):
     deck = parse("study: {matrix: {grid.cells: [4, 5]}, name: '{grid.cells} on {ranks}'}\n", base=BASE.replace("  cells: [8, 9, 10]\n", ""))
     assert names(deck) == ["4-on-1", "5-on-1"]
 
@@ -175,7 +175,7 @@ WRONG = [
 
 @pytest.mark.parametrize("text, message, overrides", [row if row[2:] else (*row, ()) for row in WRONG],
                          ids=[text.strip()[:50] for text, *_ in WRONG])
-def test_what_is_wrong_is_said_where_it_stands(parse, text, message, overrides):
+def test_errors_have_the_position_of_their_key(parse, text, message, overrides):
     assert "; " in refusal(message, parse, text if text.startswith("scaling") else study(text), *overrides)
 
 

@@ -107,7 +107,7 @@ def test_a_task_is_a_case_and_the_last_job_collects(work, queue):
     assert set(states(out).values()) == {"done"}
 
 
-def test_what_is_in_the_queue_is_not_submitted_again(work, queue):
+def test_cases_in_the_queue_are_not_submitted_again(work, queue):
     submit(work, queue)
     queue.queued.write_text("11_1\n11_3\n12_2\n99_4\n")
     again = submit(work, queue)
@@ -133,7 +133,7 @@ def test_a_failed_case_is_submitted_with_retry(work, queue):
 
 
 def test_a_task_that_stops_is_submitted_again(work, queue):
-    """Its own command would compute where it is typed, by the srun of a job."""
+    """The study prints this command: that of the case would run where it is typed, with the srun of a job."""
     write_study(work, "  list: [{name: a, solver.walltime: 0.001}]\n")
     submit(work, queue)
     task = start(work / "out" / "study_ranks_1.sbatch", 1, code=75)
@@ -192,7 +192,7 @@ NEEDED = "#!/bin/sh\n#SBATCH -a @tasks@\n#SBATCH -n @ranks@\n: @cases@\n@command
     (NEEDED, ['study.slurm.options=["--time=1\\nrm -rf"]'], 65, "argument {}: study.slurm.options.0: '--time=1\\x0Arm"),
     (NEEDED, ["study.slurm.options=[gpu]"], 65, "argument {}: study.slurm.options.0: 'gpu' is no option of sbatch"),
     (NEEDED, ["output.directory=a b"], 73, "cannot use '{}/a b' as the directory of a study with --slurm")])
-def test_what_is_wrong_is_said_before_anything_is_submitted(work, queue, text, words, code, message):
+def test_errors_are_reported_before_anything_is_submitted(work, queue, text, words, code, message):
     write_study(work, CASES + "  slurm: {template: own.sbatch}\n")
     if text is not None:
         (work / "own.sbatch").write_text(text)
@@ -202,13 +202,13 @@ def test_what_is_wrong_is_said_before_anything_is_submitted(work, queue, text, w
     assert done.stderr.count("\n") == 1 and queue.calls() == [] and sorted(work.rglob("*")) == before
 
 
-def test_a_template_of_ones_own_makes_the_scripts(work, queue):
+def test_a_users_own_template_makes_the_scripts(work, queue):
     write_study(work, CASES + "  slurm: {template: own.sbatch}\n")
     (work / "own.sbatch").write_text(NEEDED + "# mine\n")
     assert submit(work, queue, "--dry-run").stdout.count("\n# mine\n") == 3  # of two rank counts, and to collect
 
 
-def test_no_slurm_is_said_in_a_line(work, tmp_path):
+def test_a_missing_slurm_is_reported_in_one_line(work, tmp_path):
     done = isotherm("study", "deck.yaml", "--slurm", cwd=work, code=69, PATH=str(tmp_path / "nothing"))
     assert done.stderr.startswith("cannot start 'sbatch' (No such file or directory); ")
     ran("study", "deck.yaml", cwd=work)  # prepared scripts do not hinder a study without Slurm
@@ -218,7 +218,7 @@ def test_no_slurm_is_said_in_a_line(work, tmp_path):
     ("echo 'error: no partition gpu' >&2; echo 'error: failed' >&2; exit 1",
      "sbatch ended with exit code 1 (error: no partition gpu; error: failed); edit study.slurm.template or "),
     ("echo welcome", "sbatch answered 'welcome\\x0A', which is no job number; submit 'out/study_ranks_1.sbatch' by hand")])
-def test_what_sbatch_says_otherwise_is_said_in_its_words(work, queue, body, message):
+def test_other_errors_of_sbatch_are_quoted(work, queue, body, message):
     queue.stand_in("sbatch", body)
     done = submit(work, queue, code=69)
     assert done.stderr.startswith(message), done.stderr

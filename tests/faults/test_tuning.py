@@ -84,7 +84,7 @@ def test_regions_of_a_dataset_are_not_measured_on_fewer_planes(folder):
     assert tuning["source"] == "measurement" and tuning["planes"] == 64
 
 
-def test_a_file_remembers_and_a_longer_run_measures_what_a_short_one_did_not(folder):
+def test_a_tuning_file_is_reused_and_a_longer_run_adds_measurements(folder):
     """unit/test_dataset_reader.cpp tests which runs share an entry."""
     file, path = "solver.tuning_file=tuning.json", folder / "tuning.json"
 
@@ -152,7 +152,7 @@ def test_sums_that_decide_are_always_those_of_one_kernel(folder):
         assert record["method"]["reduction"] == "openmp"
 
 
-def test_check_says_what_stays_open(folder):
+def test_check_reports_settings_left_to_the_autotuner(folder):
     out = program.ran("check", "deck.yaml", CPU, "--ranks", "2", "--resolved", "grid.cells=24", cwd=folder).stdout
     assert "  halo_width: auto\n" in out
     assert re.search(r"^halo width +auto: 1 to 8 layers, ", out, re.MULTILINE)

@@ -51,7 +51,7 @@ def limits(panel, label):
     return [segment[0][0] for lines in found for segment in lines.get_segments()]
 
 
-def test_bars_are_rates_whiskers_their_spread_and_roofs_what_a_copy_would_reach(bench):
+def test_bars_are_rates_whiskers_their_spread_and_lines_the_copy_bandwidth(bench):
     figure = ladder_figure(BenchRecord(bench))
     panels = [panel for panel in figure.axes if panel.patches]
     assert [panel.get_title(loc="left") for panel in panels] == ["10 x 10 x 10, fp64", "10 x 10 x 10, fp32"]
@@ -76,7 +76,7 @@ def test_ladders_are_side_by_side_where_names_leave_room(tmp_path, name, columns
     assert figure.axes[0].get_gridspec().ncols == columns and figure.get_figwidth() == WIDTH
 
 
-def test_reductions_are_drawn_in_bytes_with_both_roofs_and_a_difference_does_not_squeeze_the_others(tmp_path):
+def test_reductions_are_drawn_in_bytes_with_both_bandwidths_and_a_difference_does_not_squeeze_the_others(tmp_path):
     """The cost of a fused norm added to a sweep is almost zero: its rate exceeds all copy bandwidths, or it has none."""
     def added(p10, median, p90):
         return {"launch_s": {"median": median, "p10": p10, "p90": p90}, "base_s": {"median": 3, "p10": 2, "p90": 4}}
@@ -132,7 +132,7 @@ def test_the_pictures_of_the_ladders_are_of_their_tables(subject, title):
         assert f"`{each['kernel']}`" in text and any(float(row[column]) == pytest.approx(rate, rel=1e-3) for row in rows if len(row) > 1)
 
 
-def test_rows_differ_by_marker_and_grids_in_a_precision_by_fill_even_without_colours(tmp_path):
+def test_kernels_differ_by_marker_and_grids_in_a_precision_by_fill_even_without_colours(tmp_path):
     path = write(tmp_path, [
         entry(row, 1e-3, precision, cells=[cells] * 3)
         for cells in (10, 20) for precision in ("fp32", "fp64") for row in ("low", "high")
@@ -146,7 +146,7 @@ def test_rows_differ_by_marker_and_grids_in_a_precision_by_fill_even_without_col
     ]
 
 
-def test_the_best_policy_of_each_row_and_depth(tmp_path):
+def test_the_best_tile_of_each_kernel_and_time_block(tmp_path):
     path = write(tmp_path, [
         entry("tile", 3e-3, tile="2x2"), entry("other", 5e-3), entry("tile", 1e-3, tile="4x2"),
         entry("tile", 2e-3, tile="8x2"), entry("tile", 9e-3, tile="2x2", time_block=2),
@@ -158,7 +158,7 @@ def test_the_best_policy_of_each_row_and_depth(tmp_path):
 
 
 @pytest.mark.parametrize("figure", ["ladder", "roofline", "time-blocks"])
-def test_what_is_no_benchmark_is_refused(tmp_path, refused, figure):
+def test_files_that_are_no_benchmark_are_refused(tmp_path, refused, figure):
     broken = entry("a", 1)
     del broken["bytes_per_launch"]
     for text in ("no json", "[]"):

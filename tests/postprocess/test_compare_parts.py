@@ -47,7 +47,7 @@ def test_the_range_lies_within_the_samples():
     assert entry("four", 1.0, 4.0, 2.0, 3.0).range == pytest.approx((1.3, 3.7))
 
 
-def test_the_first_has_company_where_ranges_overlap():
+def test_entries_are_within_noise_of_the_first_if_ranges_overlap():
     """The range excludes the lowest and the highest tenth: one outlier of eleven samples does not widen it."""
     entries = [entry("left", verdict="left_out"), entry("slow", *[9.0] * 11), entry("wrong", verdict="differs"),
                entry("near", 2.0, *[5.0] * 10), entry("close", *[3.9, 3.9, 3.9] + [4.5] * 8), entry("fast", *[3.0] * 9, 4.0, 4.0)]
@@ -91,7 +91,7 @@ def test_another_method_or_number_of_threads_is_another_subject(tmp_path, change
     expect_failure(65, "their figures cannot be compared", baseline.check_subject, measured(tmp_path), measured(tmp_path, **changes).subject)
 
 
-def test_what_is_not_measured_now_is_gone_and_from_nothing_all_is_worse(tmp_path):
+def test_missing_figures_are_gone_and_any_rise_from_zero_is_worse(tmp_path):
     verdict = baseline.Verdict(measured(tmp_path), figures(idle=1.0), 1000)
     assert (verdict.worse, verdict.gone) == (1, ["speed", "time", "share"])
     assert verdict.text().endswith("1 of 1 figure worse by more than 1000 %, 0 better, 0 within it; 3 figures of the baseline not "

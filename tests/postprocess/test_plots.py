@@ -53,7 +53,7 @@ def test_position_picks_the_cell_that_holds_it(run, axis, position, index):
     assert pictures.plane_index(Run(run).snapshots[0], "xyz".index(axis), position) == index
 
 
-def test_a_face_but_for_rounding_is_that_face():
+def test_a_position_within_rounding_of_a_face_is_that_face():
     """As in the program's own slices: 0.7 / 0.1 is less than 7."""
     box = SimpleNamespace(bounds=((0.0,) * 3, (1.0,) * 3), cells=(10, 10, 10), edges=[0.1 * np.arange(11)])
     assert [pictures.plane_index(box, 0, f"0.{k}") for k in range(10)] == list(range(10))
@@ -432,7 +432,7 @@ def test_a_volume_has_a_time_or_a_sweep(tmp_path, monkeypatch, capsys, end, titl
 
 
 @needs_pyvista
-def test_the_hot_corner_is_where_it_is(shown_run, capsys):
+def test_the_hot_corner_is_drawn_in_its_place(shown_run, capsys):
     assert main(["volume", str(shown_run), "--isotherms", "390"]) == 0
     assert capsys.readouterr().out == f"{shown_run}/demo_volume.png\n"
     pixels = matplotlib.image.imread(shown_run / "demo_volume.png")[:, :1100, :3]  # without the colour bar

@@ -92,11 +92,11 @@ def test_the_page_opens_with_the_answer(run, written):
     ({"end_state": {"heat": None, "why_no_heat": "no reason"}}, "Heat is not known: no reason."),
     ({"end_state": {"highest": {"temperature_K": 400, "position_m": [0, 0, 2.00025], "cell": [0, 0, 0]}}}, "at (0, 0, 2.00025) m, cell"),
     ({"result": "CONVERGED", "method": {"problem": "steady"}}, "of a steady problem")])
-def test_what_is_not_known_of_the_end_is_said(run, tmp_path, changes, said):
+def test_unknown_values_at_the_end_are_reported(run, tmp_path, changes, said):
     assert said in report(changed(run, tmp_path / "changed", **changes), tmp_path / "a.html").text
 
 
-def test_it_lies_in_the_run_directory_and_is_always_the_same(run, bench, written, capsys):
+def test_the_page_is_in_the_run_directory_and_always_the_same(run, bench, written, capsys):
     before = {path.name for path in run.iterdir()}
     assert main(["report", str(run), "--bench", str(bench)]) == 0
     assert capsys.readouterr().out == f"{run}/a<b>&c_report.html\n"
@@ -104,7 +104,7 @@ def test_it_lies_in_the_run_directory_and_is_always_the_same(run, bench, written
     assert (run / "a<b>&c_report.html").read_bytes() == written.read_bytes()
 
 
-def test_what_a_run_was_made_without_is_said(run, tmp_path):
+def test_outputs_that_a_run_lacks_are_reported(run, tmp_path):
     bare = changed(run, tmp_path / "bare", warnings=["one < two", "watch & wait"], message="it ended early", result="STOPPED",
                    performance={"step_s": None, "points_per_s": None, "effective_bandwidth_bytes_per_s": None,
                                 "halo_fraction_percent": None, "copy_bandwidth_share_percent": None},
@@ -128,7 +128,7 @@ def test_verification_is_on_the_page_and_many_links_are_counted(run, tmp_path):
         assert said in text
 
 
-def test_a_benchmark_of_another_device_is_said(run, bench, tmp_path):
+def test_a_benchmark_of_another_device_is_reported(run, bench, tmp_path):
     content = json.loads(bench.read_text())
     content["device"]["name"] = "Some GPU"
     other = tmp_path / "other.json"
@@ -175,7 +175,7 @@ def snapshot(tmp_path):
     return Snapshot(write_snapshot(tmp_path, 300.0 + x + 20 * y + 500 * z), 10)
 
 
-def test_the_three_planes_stand_as_in_a_drawing_and_to_scale(snapshot, tmp_path):
+def test_the_three_planes_are_arranged_as_in_a_drawing_and_to_scale(snapshot, tmp_path):
     planes = [snapshot.plane(axis, index) for axis, index in enumerate((6, 3, 2))]
     assert [plane.shape for plane in planes] == [(5, 7), (5, 12), (7, 12)]
     figure = pages.field_figure(snapshot, planes, pictures.Scale(planes))
@@ -307,7 +307,7 @@ def test_a_dark_figure_keeps_its_map_and_turns_its_ink():
     assert [text.get_color() for text in field.texts] == values and image.get_cmap().name == "inferno"
 
 
-def test_names_of_curves_stand_beside_the_panel(tmp_path):
+def test_names_of_curves_are_next_to_the_panel(tmp_path):
     (tmp_path / "history.csv").write_text("sweep,time_s,residual,wall_s,min_K,max_K\n0,0,,0,290,310\n9,1,,1,291,309\n")
     figure = pictures.history_figure("demo", Run(tmp_path).history, ["min_K", "max_K"])
     figure.canvas.draw()
@@ -321,7 +321,7 @@ def test_names_of_curves_stand_beside_the_panel(tmp_path):
     assert panel.get_position().width > 0.4
 
 
-def test_a_run_under_its_roof_and_above():
+def test_a_run_below_and_above_its_copy_bandwidth():
     for effective, copy, text in ((3e12, 4e12, "75.0% of"), (6e9, 4e9, "150.0% of")):
         panel = pages.bandwidth_figure(effective, copy).axes[0]
         assert panel.patches[0].get_width() == effective / 1e9 and panel.get_lines()[0].get_xdata()[0] == copy / 1e9
@@ -406,14 +406,14 @@ def test_a_figure_has_the_cases_where_they_belong(study):
         assert list(line.get_ydata()) == [case.value("max_K") for case in cases]
 
 
-def test_the_verb_draws_them(study, capsys):
+def test_the_subcommand_draws_figures(study, capsys):
     assert main(["study-plot", str(study)]) == 0
     assert capsys.readouterr().out == f"{study}/study.png\n"
     image = matplotlib.image.imread(study / "study.png")
     assert image.shape[0] > image.shape[1] and len(np.unique(image[..., 0])) > 20
 
 
-def test_keys_that_go_together_are_one_axis(tmp_path):
+def test_keys_that_change_together_are_one_axis(tmp_path):
     zipped = made([{"cells": n, "steps": 10 * n, "kernel": kernel} for n in (8, 16, 32) for kernel in ("a", "b")], tmp_path / "zip",
                   report=["name", "steps", "step_s"])
     assert zipped.axes == ["steps", "kernel"]  # the reported one
@@ -424,7 +424,7 @@ def test_keys_that_go_together_are_one_axis(tmp_path):
     assert made([{}], tmp_path / "alone").axes == []
 
 
-def test_words_stand_side_by_side_and_numbers_that_reach_far_are_logarithmic(tmp_path):
+def test_words_are_equally_spaced_and_wide_ranges_of_numbers_logarithmic(tmp_path):
     def panel(key, *values):
         return studies.quantities_figure(made([{key: value} for value in values], tmp_path / str(values[-1])), ["step_s"]).axes[0]
 
@@ -459,7 +459,7 @@ def test_a_state_is_reported(tmp_path, state, code, badge):
     assert len(panel.get_lines()[0].get_xdata()) == (3 if state == "not converged" else 2)
 
 
-def test_what_is_no_study_is_refused(study, tmp_path, refused):
+def test_files_that_are_no_study_are_refused(study, tmp_path, refused):
     for code, arguments in ((66, [tmp_path]), (2, [study, "--columns", "nonsense"]), (65, [study, "--columns", "name"]),
                             (2, [study, "--out", "page.html"])):
         refused(code, "", "study-plot", *arguments)

@@ -27,7 +27,7 @@ EIGHT = Layout((64, 64, 64), (2, 2, 2))  # blocks of 32^3, each with three neigh
 
 
 @pytest.mark.parametrize("method, machine, step, hidden", [
-    # 32768 cells of 1 ns; three faces of 32^2 values of 8 bytes are 24.576 us of the wire, and 5 us of latency.
+    # 32768 cells of 1 ns; three faces of 32^2 values of 8 bytes take 24.576 us on the wire and 5 us of latency.
     (Method(overlap=False), ONE_HOST, 32.768 + 29.576, 0),
     # 31^3 interior cells do not wait: their 29.791 us hide the exchange, or all but a part of it with 10 us more latency.
     (Method(overlap=True), ONE_HOST, 32.768, 1),
@@ -43,7 +43,7 @@ EIGHT = Layout((64, 64, 64), (2, 2, 2))  # blocks of 32^3, each with three neigh
     (Method(overlap=True, check_interval=10), ONE_HOST, 32.768 + 3 * 5 / 10, 1),
     (Method(overlap=True, check_interval=10), TWO_HOSTS, 32.768 + (2 * 5 + 10) / 10, 1)])
 def test_numbers_worked_out_by_hand(method, machine, step, hidden):
-    """Of the exchange, the share behind the interior is hidden."""
+    """`hidden`: the share of the exchange during which the interior is swept."""
     assert model.predict(COSTS, method, machine, EIGHT) == (pytest.approx(step * US), pytest.approx(hidden))
 
 
@@ -153,7 +153,7 @@ def test_measured_speedup_and_efficiency(strong):
     assert [row.parts for row in series.rows[1:4]] == [(1, 1, 2), (1, 2, 2), (1, 8, 1)]
 
 
-def test_weak_by_the_cells_a_rank(tmp_path):
+def test_weak_scaling_by_the_cells_per_rank(tmp_path):
     runs = [write_run(tmp_path, ranks, step, (64, 64, 64 * ranks)) for ranks, step in ((1, 1e-4), (2, 1.25e-4))]
     series = series_of(runs, ModelInputs(ranks=(16,), ranks_per_host=16, inside_bandwidth=GB, inside_latency=0.0))
     assert series.kind == "weak"
@@ -167,7 +167,7 @@ def test_against_a_run_of_several_ranks(strong):
     assert predicted(series, "efficiency")[0] == pytest.approx(1)
 
 
-def test_the_model_is_fed_with_the_smallest_run(strong):
+def test_the_model_uses_the_smallest_run(strong):
     """On one rank ghosts of boundaries are a part of the sweeps; on two, half of the time was waiting."""
     series = series_of(strong)
     assert series.costs == pytest.approx((262e-6 / 64**3, 0, 100e-6, 0))
@@ -177,7 +177,7 @@ def test_the_model_is_fed_with_the_smallest_run(strong):
     assert series_of([strong[0], strong[2]]).costs == pytest.approx((two / 32 / 64**2, 0, 100e-6, 0))
 
 
-def test_predicted_beside_measured(strong):
+def test_predictions_next_to_measurements(strong):
     """z is periodic: two ranks send each other both faces, 65.536 us on the wire, hidden by 30 of 32 planes."""
     series = series_of(strong)
     cell, norm = 262 / 64**3, (100 + 5) / 100
@@ -189,7 +189,7 @@ def test_predicted_beside_measured(strong):
     assert predicted(slow, "speedup")[1] == pytest.approx(263 / (waits + cell * 2 * 64**2 + norm))
 
 
-def test_costs_as_wished_and_a_norm_that_is_not_fused_grows_with_the_block(strong, tmp_path):
+def test_given_costs_are_used_and_a_norm_that_is_not_fused_grows_with_the_block(strong, tmp_path):
     for inputs, costs in ((ModelInputs(launch=100 * US), (162e-6 / 64**3, 100 * US, 100 * US, 0)),
                           (ModelInputs(cell_time="copy"), (16 / 4e12, 0, 100 * US, 0))):
         assert scaling.costs_of(RunRecord(strong[1]), inputs) == pytest.approx(costs)
@@ -258,7 +258,7 @@ def test_wires_are_the_median_of_the_largest_run_unless_given(tmp_path):
     (WIRES._replace(between_latency=None), [1, 2, 4], "no prediction from 8 ranks on (the wires between hosts are unknown); "),
     (WIRES._replace(halo_width=16), [1, 2, 4, 8, 16, 32, 64], "no prediction for 128, 256, 512, 1024, 2048, 4096 ranks ("),
     (WIRES._replace(halo_width=16), [1, 2, 4, 8, 16, 32, 64], "predicted for halo width 16, measured at 1")])
-def test_what_cannot_be_predicted_is_said(strong, inputs, known, note):
+def test_the_reason_is_given_if_there_is_no_prediction(strong, inputs, known, note):
     series = series_of(strong, inputs)
     assert [row.ranks for row in series.rows if row.predicted] == known
     assert [row.ranks for row in series.rows if row.measured] == [1, 2, 4]
@@ -271,14 +271,14 @@ def test_without_a_prediction_of_the_smallest_run_there_is_none(strong):
     assert len(series.notes) == 1 and series.notes[0].startswith("no prediction, as the run that others are compared with has none (")
 
 
-def test_different_kernels_are_said(strong, tmp_path):
+def test_different_kernels_are_reported(strong, tmp_path):
     other = write_run(tmp_path, 8, 1e-4, method={"kernel": "tiled", "tile": None, "halo_width": 2})
     assert series_of([*strong, other]).notes == [
         "kernel differs: naive 32x8x1 on 1, 2, 4; tiled on 8", "halo width differs: 1 on 1, 2, 4; 2 on 8"]
 
 
 @pytest.mark.parametrize("kind", ["strong", "weak"])
-def test_grids_that_are_not_of_the_kind_are_said(tmp_path, kind):
+def test_grids_that_do_not_fit_the_kind_are_reported(tmp_path, kind):
     runs = [write_run(tmp_path, ranks, 1e-3, cells) for ranks, cells in ((1, (64, 64, 64)), (2, (64, 64, 96)))]
     assert f"64x64x64 on 1, 64x64x96 on 2 ranks are no {kind} series: " in "".join(series_of(runs, WIRES._replace(kind=kind)).notes)
 
@@ -332,7 +332,7 @@ def test_csv_and_json_hold_the_table(strong, tmp_path, capsys):
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["a.csv", "a.json"]
 
 
-def test_json_stays_json_without_limits(tmp_path):
+def test_json_has_null_for_infinite_values(tmp_path):
     run = write_run(tmp_path, 1, 263e-6, residual={"checks": 0})
     path = tmp_path / "a.json"
     assert main(["scaling", str(run), "--kind", "weak", "--network-bandwidth", "inf", "--network-latency", "0",
@@ -465,7 +465,7 @@ def test_the_page_has_figure_and_table(study, tmp_path):
     assert page.pictures[0]["alt"].startswith("Time per sweep and efficiency over ranks, measured")
 
 
-def test_what_is_missing_is_said(study, tmp_path, refused):
+def test_a_failed_base_is_reported(study, tmp_path, refused):
     def fail_base(record):
         series = record["scaling"]["series"][0]
         series["base"] = "none (ranks-1: failed)"

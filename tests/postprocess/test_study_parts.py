@@ -33,7 +33,7 @@ def progress(jobs=1, work=WORK, cases=11):
     return made
 
 
-def test_the_time_left_is_work_at_the_rate_of_what_has_ended():
+def test_the_time_left_is_work_at_the_rate_of_ended_cases():
     assert Progress(WORK, 11, 1).seconds_left([job(100, 11)]) is None
     alone = progress()
     assert alone.seconds_left([]) == pytest.approx(9 * 12 + 102)

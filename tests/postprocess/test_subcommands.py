@@ -24,7 +24,7 @@ from isotherm_tools.scaling import RunRecord
 from program import ran
 
 
-def test_these_are_the_verbs(capsys):
+def test_the_list_of_subcommands(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--help"])
     assert ended.value.code == 0
@@ -66,7 +66,7 @@ def test_packages_that_cannot_be_loaded_are_one_line(tmp_path):
 @pytest.mark.parametrize("encoding, said, printed", [
     ("utf-8", "263 µs", "263 µs".encode()), ("latin-1", "263 µs", b"263 \xb5s"), ("ascii", "263 µs", b"263 us"),
     ("utf-8", os.fsdecode(b"runs/\xff.png"), b"runs/\xff.png")])
-def test_a_stdout_without_greek_gets_all_the_same_and_a_name_that_is_no_text_its_bytes(monkeypatch, encoding, said, printed):
+def test_text_that_stdout_cannot_encode_is_replaced_and_names_keep_their_bytes(monkeypatch, encoding, said, printed):
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
     cli.say(said)
     assert sys.stdout.buffer.getvalue() == printed + b"\n"
@@ -119,7 +119,7 @@ def test_examples_run(documented_folder, monkeypatch, capsys, example):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_commands_are_commands(page):
+def test_documented_commands_are_valid(page):
     found = [words for text in blocks(page, "sh", "text") for words in COMMAND.findall(text)]
     assert found, "no command was found"
     for words in found:
@@ -182,7 +182,7 @@ def test_nothing_is_read_before_it_is_asked_for(tmp_path):
     expect_failure(65, "demo_00000001.hdf is no snapshot of isotherm", lambda: run.snapshots[1].T)
 
 
-def test_what_is_missing_is_a_failure_with_a_line(tmp_path):
+def test_a_missing_file_is_a_failure_with_one_line(tmp_path):
     expect_failure(66, "is no folder; name the run directory", open_run, tmp_path / "nowhere")
     run = open_run(tmp_path)
     for what, line in (("snapshots", "holds no snapshots"), ("history", "history.csv does not exist; was the run made"),
@@ -220,7 +220,7 @@ def earlier_run(request, tmp_path):
     return folder
 
 
-def test_they_are_what_open_run_says_and_a_series_and_a_page_are_made_of_them(earlier_run, tmp_path, capsys):
+def test_earlier_records_are_read_by_open_run_scaling_and_report(earlier_run, tmp_path, capsys):
     record = RunRecord(earlier_run)
     assert (record.cells, record.parts, record.ranks, record.backend) == ((100, 100, 50), (1, 1, 2), 2, "cpu")
     assert (record.step, record.rate, record.sweeps, record.checks) == (0.001, 5e8, 2000, 20)

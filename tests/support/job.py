@@ -71,7 +71,7 @@ class Job(Background):
         self.wait_until(lambda: (self.out / "history.csv").stat().st_size > size, "no sweeps")
 
 
-def expect_to_go_on(folder, words=(), ranks=0):
+def expect_to_resume(folder, words=(), ranks=0):
     """Resumes from the newest checkpoint of the job in `folder`, to the same end as without a stop."""
     before = record(folder / "out")
     last = before["continuation"]["newest_checkpoint"]

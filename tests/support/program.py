@@ -1,4 +1,4 @@
-"""The built program, started as a user starts it: $ISOTHERM, under $MPIEXEC where ranks are asked for."""
+"""The built program, started as a user starts it: $ISOTHERM, under $MPIEXEC if a number of ranks is given."""
 
 import atexit
 import contextlib

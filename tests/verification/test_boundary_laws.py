@@ -46,7 +46,7 @@ FORMS = {  # of the law at z_max
 @pytest.mark.parametrize("problem", STEADY.values(), ids=STEADY)
 @pytest.mark.parametrize("more", [{}, TWO_HALVES], ids=["one", "several"])
 def test_every_form_gives_the_linear_field(tmp_path, form, problem, more):
-    """Which the grid represents exactly. The temperature of z_min is the one law of a list."""
+    """The grid represents this field exactly. The temperature of z_min is given as a list of one law."""
     if "time" in form and "kind" in problem:
         return
     boundaries = {"x_min": {"kind": "flux", "value": -K * 4000}, "x_max": {"kind": "flux", "value": K * 4000},
@@ -90,7 +90,7 @@ def test_a_balanced_patch_has_a_steady_state(tmp_path):
 @pytest.mark.parametrize("coefficient, code, line", [
     *((formula, 65, "boundaries: the coefficients of convection are 0 in all cells") for formula in ("0*y", "max(0, y - 1)")),
     ("max(0, y - 0.004)", 0, ""), ("-1000*y", 65, "t = 0 s) is negative; give a coefficient of 0 or more")])
-def test_a_coefficient_that_is_0_all_over_holds_nothing(tmp_path, coefficient, code, line):
+def test_a_coefficient_that_is_0_everywhere_fixes_no_temperature(tmp_path, coefficient, code, line):
     body = deck({"z_max": LIST[0], "x_max": {**CONVECTION, "coefficient": coefficient}}, STEADY["multigrid"])
     said = check(tmp_path, body, code)
     assert line in said and ("are 0 in all cells" in said) == ("are 0 in all cells" in line), said
@@ -144,8 +144,8 @@ def test_errors_name_the_entry(tmp_path, laws, expected):
 
 
 @pytest.mark.parametrize("problem", [STEADY["multigrid"], {"method": "implicit", "end_time": 20}], ids=["multigrid", "implicit"])
-def test_a_patch_is_the_reason_where_grids_are_coarse(tmp_path, problem):
-    """Its body of one material takes the kernels of several."""
+def test_a_body_with_a_patch_is_swept_by_kernels_for_several_materials(tmp_path, problem):
+    """Even if it has one material; messages name the patch as the reason."""
     body = deck({"z_max": {**CONVECTION, "where": PATCH}, "z_min": CONVECTION}, problem)
     said = run(tmp_path, body, "solver.kernel=vectorised", "verify.solution=decaying_mode", code={65})
     assert said.count("verify.solution") == 1 and "'vectorised' does not sweep a body with patches" in said, said
@@ -153,7 +153,7 @@ def test_a_patch_is_the_reason_where_grids_are_coarse(tmp_path, problem):
     assert run(tmp_path, body, "solver.time_block=1")["method"]["why_single"] == "solver.time_block is 1"
 
 
-def test_a_flux_in_cells_that_are_held_is_warned_of(tmp_path):
+def test_a_flux_into_cells_of_fixed_temperature_is_warned_of(tmp_path):
     flux = {**LIST[0], "where": PATCH}
     for x, warned in (0.004, True), (0.005, False):
         laws = [flux, {**HELD, "where": {"from": [x, 0], "to": [0.006, 0.005]}}, CONVECTION]

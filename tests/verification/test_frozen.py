@@ -1,6 +1,6 @@
-"""The bits of fields do not change: fingerprints of every deck of inputs/ and of random decks, as they once were.
+"""The bits of fields do not change: fingerprints of every deck of inputs/ and of random decks equal those in frozen.json.
 
-frozen.json holds them. Where a change is meant to alter bits, its commit writes the file anew, and says which and why:
+A commit that is meant to alter bits writes the file again, and says which bits and why:
     ISOTHERM=build/cpu/isotherm PYTHONPATH=tests/support python3 tests/verification/test_frozen.py
 """
 

@@ -154,7 +154,7 @@ def written_body(tmp_path):
     return Run(tmp_path / "out")
 
 
-def test_files_say_where_cells_are(tmp_path):
+def test_files_have_the_positions_of_cells(tmp_path):
     found = written_body(tmp_path)
     whole = found.snapshots[-1]
     for axis, (origin, zones) in enumerate(zip([0.01, 0, -0.02], GRADED)):
@@ -224,7 +224,7 @@ def test_multigrid_takes_few_cycles(tmp_path):
     assert residual["last_sweep"] <= 8 * 25, residual
 
 
-def test_the_limit_of_steps_knows_where_a_dataset_has_which_material(tmp_path):
+def test_the_limit_of_steps_depends_on_where_a_dataset_has_each_material(tmp_path):
     """As for the same body by a box (unit/test_method.cpp). The conducting material has only cells of 25 um: if it were assumed in those
     of 1 um too, steps would be 250 times shorter."""
     ids = np.zeros((36, 6, 5), np.uint8)

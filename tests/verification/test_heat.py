@@ -39,7 +39,7 @@ def slab(left, right, **more):
     }
 
 
-def test_lines_hold_what_was_due_and_the_material_can_fill(tmp_path):
+def test_rows_have_the_values_that_are_due_and_known(tmp_path):
     deck = slab(temperature(350), "insulated")
     _, rows = run(tmp_path, deck, "problem.steps=100", "problem.check_interval=40", "output.diagnostics=30", "output.histogram.bins=3")
     assert [(row["sweep"], bool(row["residual"]), bool(row["mean_K"]), bool(row["balance_W"]), bool(row["hist_0"]))

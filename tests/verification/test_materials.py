@@ -81,7 +81,7 @@ def test_a_body_whose_mean_is_given(tmp_path):
     assert "nothing holds the temperature of the part" in check(tmp_path, parts, code=65)
 
 
-def test_the_error_of_a_body_is_below_what_was_asked_for(tmp_path):
+def test_the_error_of_a_body_is_below_the_requested_one(tmp_path):
     deck = jumps([24, 24, 24], blocks(3))
     deck["output"] = {}
     deck["problem"] = {"kind": "steady", "tolerance": 1e-14}
@@ -191,7 +191,7 @@ def test_fp32_says_what_error_it_may_hide(tmp_path, problem):
     assert not hidden(jumps([8] * 3, blocks(2)) | {"precision": "fp32"})
 
 
-def test_conjugate_gradients_are_of_the_method_that_a_steady_deck_has(tmp_path):
+def test_conjugate_gradients_are_for_multigrid_and_implicit_only(tmp_path):
     deck = jumps([12] * 3, blocks(3))
     wanted = run(tmp_path, deck)["fingerprint"]
     del deck["problem"]["method"]
@@ -203,7 +203,7 @@ def test_conjugate_gradients_are_of_the_method_that_a_steady_deck_has(tmp_path):
         assert "problem.accelerate: cg is for multigrid and implicit" in run(tmp_path, deck, code={65})
 
 
-def test_v_cycles_alone_go_on_while_they_converge(tmp_path):
+def test_v_cycles_continue_alone_while_they_converge(tmp_path):
     """An implicit step with and without conjugate gradients: the same bits if V cycles converge alone."""
     for conductivity, converge in ((2, True), (1000, False)):
         deck = jumps([12] * 3, blocks(3)) | {"problem": {"method": "implicit", "dt": 1e6, "steps": 2}}

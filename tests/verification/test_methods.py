@@ -31,7 +31,7 @@ def test_cycles_that_a_cube_needs(tmp_path):
 
 @pytest.mark.parametrize("method", ["multigrid", "chebyshev", "jacobi"])
 def test_an_error_in_kelvin_ends_a_run(tmp_path, method):
-    """It is below its estimate, and not far below: what remains is mostly the slowest mode."""
+    """The error is below its estimate, and not far below: it is mostly the slowest mode."""
     deck = {**CUBE, "problem": {"kind": "steady", "norm": "l2", "error": 1e-5}}
     residual = run(tmp_path, deck, f"problem.method={method}")["residual"]
     run(tmp_path, deck, "problem.method=chebyshev", "problem.error=1e-12", name="exact")

@@ -95,15 +95,15 @@ def test_a_moving_gaussian_is_of_second_order(tmp_path):
 
 @pytest.mark.parametrize("problem", [{"method": "rkl", "dt": 0.02}, {"method": "implicit", "dt": 0.04}])
 def test_a_moving_gaussian_in_long_steps(tmp_path, problem):
-    """Steps of 3 and 6 stable ones, in which it moves by a twentieth and a tenth of its width: little more than the error of cells of
-    half a millimetre, 0.25 % of the highest rise (measured: 0.28 and 0.25 %)."""
+    """Steps of 3 and 6 stable ones, in which it moves by a twentieth and a tenth of its width. The error is little more than that of
+    cells of half a millimetre, 0.25 % of the highest rise (measured: 0.28 and 0.25 %)."""
     run(tmp_path, gaussian_plate(MM / 2, **problem))
     assert np.abs(surface_errors(tmp_path, MM / 2)).max() < 0.0035 * 2025
 
 
 def test_behind_a_small_source_the_field_of_a_point_is_found(tmp_path):
-    """Rosenthal's, within 1 %: a source one cell wide, 0.5 mm, takes 0.4 % from it, the cells 0.15 %, 8 s in place of a
-    steady state 0.1 %; walls 15 mm away add 0.1 %. And that of this width after this time, within 0.2 %."""
+    """Rosenthal's, within 1 %: the width of the source, one cell of 0.5 mm, lowers it by 0.4 %, the cells by 0.15 %, 8 s instead of
+    a steady state by 0.1 %; boundaries 15 mm away raise it by 0.1 %. That of this width after this time, within 0.2 %."""
     places = [(-5 * MM, 0, 0), (-10 * MM, 0, 0), (-10 * MM, 3 * MM, 0)]
     deck = half_plate(moving_gaussian(6 * MM, MM / 2), [54 * MM, 15 * MM, 15 * MM], MM / 2, 6 * MM, 8, places)
     run(tmp_path, deck, "output.snapshots=false")

@@ -1,4 +1,4 @@
-"""The order of accuracy that the built program shows, for each kind of wall and each mix of kinds.
+"""The order of accuracy that the built program shows, for each kind of boundary and each mix of kinds.
 
 In space (dt falling with h^2) the order is 2.00 +- 0.02. Every deck here is written so
 that its error is neither lost in rounding nor cancelled: the errors of space and time have opposite signs. For a
@@ -154,7 +154,7 @@ def test_the_deck_of_the_order_passes_and_its_record_is_of_its_last_grid(tmp_pat
 
 
 def mode_deck(cells):
-    """A mode that decays along the axes of several cells; what matters are its grids."""
+    """A mode that decays along the axes of several cells; only its grids matter."""
     modes = [int(n > 1) for n in cells]
     verify = {"solution": "decaying_mode", "modes": modes, "order": [8, 16, 32], "order_tolerance": 1}
     mix = ["temperature" if mode else "insulated" for mode in modes]

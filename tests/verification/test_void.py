@@ -228,7 +228,7 @@ def changed(**keys):
      ["(0.04, 0.04, 0.04) m is in a void"]),
     (changed(regions=[{**BOX, "material": "room"}], sources=[{**BOX, "power": 5}]), ["sources.0: lies in a void"]),
 ], ids=["word", "coefficient", "formula", "conductivity", "density", "all", "contact", "name", "hidden", "singular", "no_centre", "probe", "source"])
-def test_what_is_wrong_is_said(tmp_path, deck, words):
+def test_errors_of_voids_are_reported(tmp_path, deck, words):
     said = run(tmp_path, deck, code={65})
     assert all(each in said for each in words), said
 
@@ -269,7 +269,7 @@ ELLIPSOID = {"shape": "double_ellipsoid", "centre": [0.04, 0.04, 0.08], "front":
     ({"shape": "constant", "value": 5}, None), ({**HEATED, "from": [0.02, 0, 0], "to": [0.04, 0.08, 0.08]}, None),
 ], ids=["box", "power", "moving", "all", "sphere", "cylinder", "gaussian", "ellipsoid", "dataset", "density", "body"])
 @pytest.mark.parametrize("zones", [None, [[4, 0.01], [2, 0.02]]], ids=["uniform", "graded"])
-def test_heat_in_a_void_is_said(tmp_path, source, share, zones):
+def test_heat_in_a_void_is_reported(tmp_path, source, share, zones):
     """The half of the box with the larger x is a void."""
     half = {"shape": "box", "material": "room", "from": [0.04, 0, 0], "to": [1, 1, 1]}
     deck = changed(regions=[half], sources=[source])
@@ -325,12 +325,12 @@ def slabs(*ends, axis="x", **keys):
     (changed(regions=[{**BOX, "material": "room", "from": [0.02, 0.0175, -1], "to": [0.06, 1, 0.061]}]),
      ["regions.0: the box ends up to 0.25 of a cell off the faces between cells along y, z, and "]),
 ], ids=["contact", "x", "y", "z", "along_x", "along_y", "along_z", "regions", "none", "default", "laws", "layers", "box"])
-def test_what_has_no_effect_is_said(tmp_path, deck, said):
+def test_settings_without_effect_are_reported(tmp_path, deck, said):
     lines = [line for line in check(tmp_path, deck).splitlines() if line.startswith("warning: deck") and ": materials." not in line]
     assert len(lines) == len(said) and all(each in "\n".join(lines) for each in said), lines
 
 
-def painted(folder, deck, kind=np.uint8):
+def by_dataset(folder, deck, kind=np.uint8):
     """The same body by a dataset."""
     nz, ny, nx = deck["grid"]["cells"][::-1]
     z, y, x = np.meshgrid(*((np.arange(n) + 0.5) * 0.01 for n in (nz, ny, nx)), indexing="ij")
@@ -349,10 +349,10 @@ def painted(folder, deck, kind=np.uint8):
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int64, h5py.enum_dtype({"board": 2, "hot": 3}, "i2")], ids=["uint8", "int64", "enum"])
-def test_a_dataset_paints_what_shapes_do(tmp_path, kind):
+def test_a_dataset_gives_the_same_body_as_shapes(tmp_path, kind):
     deck = shapes(METHODS["euler"])
     wanted = run(tmp_path, deck, name="shapes")
-    deck = painted(tmp_path, deck, kind)
+    deck = by_dataset(tmp_path, deck, kind)
     for ranks, words in ((0, []), (2, ["solver.halo_width=2"]), (3, [])):
         record = run(tmp_path, deck, *words, ranks=ranks, name=f"scan{ranks}")
         assert record["fingerprint"] == wanted["fingerprint"]
@@ -372,8 +372,8 @@ def test_a_dataset_paints_what_shapes_do(tmp_path, kind):
     ({"dataset": "/small"}, 65, ["expected shape (nz, ny, nx) = (12, 14, 21)"]), ({"dataset": "/real"}, 65, ["whole numbers"]),
     ({"map": {"1": "bord"}}, 65, ["regions.0.map.1", "board"]), ({"material": "bord"}, 65, ["regions.0.material", "board"]), ({"map": {"one": "board"}}, 65, ["no whole number"]),
     ({"map": {}}, 65, ["assigns no material"])], ids=["file", "dataset", "shape", "real", "name", "other", "number", "empty"])
-def test_what_is_wrong_of_a_dataset_is_said(tmp_path, change, code, words):
-    deck = painted(tmp_path, shapes(METHODS["euler"]))
+def test_errors_of_a_dataset_are_reported(tmp_path, change, code, words):
+    deck = by_dataset(tmp_path, shapes(METHODS["euler"]))
     deck["regions"][0].update(change)
     said = run(tmp_path, deck, code={code})
     assert all(each in said for each in words), said
