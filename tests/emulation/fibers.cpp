@@ -111,7 +111,7 @@ void live();
   if (place == fibers) {
     static char* const stacks = static_cast<char*>(std::aligned_alloc(64, most_threads * stack_bytes));
     char* const stack = stacks + static_cast<std::size_t>(fibers++) * stack_bytes;
-    std::memset(stack, 0xff, stack_bytes);  // NaN for a thread that reads what it has not written
+    std::memset(stack, 0xff, stack_bytes);  // NaN for reads of uninitialised variables
     ucontext_t start;
     getcontext(&start);
     start.uc_stack.ss_sp = stack;

@@ -1,7 +1,7 @@
-// Stands in for NCCL, with what isotherm calls: groups of messages over MPI, as work of the stream. As with
-// NCCL, messages between a pair of ranks match in the order in which they are posted, and their lengths must
-// agree. MPI is single-threaded here, so the host itself exchanges them, after all queued work; a caller that
-// uses another thread waits for it. If a peer does not answer, the device waits until it is aborted, as
+// Stands in for the part of NCCL that isotherm calls: groups of messages over MPI, as work of the stream. As
+// with NCCL, messages between a pair of ranks match in the order in which they are posted, and their lengths
+// must agree. MPI is single-threaded here, so the host itself exchanges them, after all queued work; a caller
+// that uses another thread waits for it. If a peer does not answer, the device waits until it is aborted, as
 // NCCL's kernel would.
 #pragma once
 

@@ -2,8 +2,8 @@
    persistent messages.
    ISOTHERM_THREAD_LEVEL=n           MPI provides level n (0: MPI_THREAD_SINGLE, 1: MPI_THREAD_FUNNELED)
    ISOTHERM_NO_MEMORY="rank:n"       on that rank aligned allocations of n bytes or more fail
-   ISOTHERM_HALO_FAULT="rank:zeros"  what that rank sends arrives as zeros
-   ISOTHERM_HALO_FAULT="rank:lost"   what that rank sends never arrives
+   ISOTHERM_HALO_FAULT="rank:zeros"  the messages of that rank arrive as zeros
+   ISOTHERM_HALO_FAULT="rank:lost"   the messages of that rank never arrive
    ISOTHERM_HALO_FAULT="rank:late"   that rank sleeps 5 ms before each message, and 20 ms before each
                                      all-reduce, even of one rank */
 #include "shim.h"

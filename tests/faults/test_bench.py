@@ -249,7 +249,7 @@ def test_another_formula_or_deck_is_another_benchmark(tmp_path):
         ran("baseline", "0.json", "0.json", cwd=tmp_path)  # test_compare.py tests figures that got worse
         refused = ran("baseline", "0.json", "1.json", cwd=tmp_path, code=65).stderr
         assert all(f"bench {words[0]} with {option} {value} on 1 rank" in refused for value in values)
-    (tmp_path / "b.yaml").rename(tmp_path / "a.yaml")  # a deck is known by what it holds, not by its path
+    (tmp_path / "b.yaml").rename(tmp_path / "a.yaml")  # a deck is identified by its contents, not by its path
     ran("bench", *words, "./a.yaml", "--json", "2.json", cwd=tmp_path)
     assert [isotherm("baseline", f"{number}.json", "2.json", cwd=tmp_path).returncode == 65 for number in range(2)] == [True, False]
 

@@ -250,7 +250,7 @@ def folders_of(name):
 
 
 def replayed(lines):
-    """Each line of the log, and what the disk may hold then, at least and at most: names with the contents of
+    """Each line of the log, and the least and the most that the disk may hold then: names with the contents of
     their files, None if these never reached the disk."""
     seen, durable, pending, content = {}, {}, [], {}
 

@@ -28,8 +28,8 @@ def ids(paths):
 
 
 def in_todays_keys(deck, folder):
-    """A user's deck with the new name of a key, and with the method, which was once the only one. isotherm itself translates the decks in
-    its own files."""
+    """A user's deck with the new name of a key, and with problem.method, which did not exist. isotherm itself translates the decks
+    in its own files."""
     text = deck.read_text(encoding="utf-8").replace("kind: steady,", "kind: steady, method: jacobi,")
     if "depth: 1" in text:
         error = ran("check", deck, cwd=folder, code=65).stderr

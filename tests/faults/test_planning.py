@@ -54,7 +54,7 @@ def test_cells_that_several_sources_heat_may_count_for_each(folder, values, note
 
 @pytest.mark.parametrize("every, of_probes", [(33.333, 25), (12.5, 33.333), (33.333, 33.333)])
 def test_times_of_outputs_that_multiply_long_steps_are_warned_of(folder, every, of_probes):
-    """With words that help; many outputs need as many steps."""
+    """The warning names a time step that helps; many outputs need as many steps."""
     def planned(every, of_probes, *more):
         out = check(folder, "problem={method: implicit, end_time: 100}", "output.probes.points=[[0.5, 0.5, 0.5]]",
                     f"output.every_time={every}", f"output.probes.every_time={of_probes}", *more).stdout

@@ -79,7 +79,7 @@ def test_no_memory_on_one_rank(rank_shim, folder, rank):
 
 
 def test_a_killed_rank_ends_the_job(tmp_path):
-    """The launcher kills the others, and does not wait until they are gone."""
+    """The launcher kills the others, and does not wait until they have ended."""
     job = Job(tmp_path, ranks=3)
     job.wait_for("history.csv")
     ranks = ranks_of(job.process.pid)

@@ -96,7 +96,7 @@ def test_a_run_of_0_s_continues_in_any_steps(tmp_path, method):
 
 @pytest.mark.parametrize("of_deck", ["euler", "implicit"])
 def test_the_end_time_moves_by_whole_steps(tmp_path, of_deck):
-    """A message that rejects another end names words that the program takes."""
+    """The message that rejects another end suggests overrides that the program accepts."""
     write_deck(tmp_path, TRANSIENT.replace("steps: 60", f"method: {of_deck}, end_time: 100"))
 
     def method(*words, code=0):

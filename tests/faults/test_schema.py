@@ -10,7 +10,7 @@ import yaml
 
 from program import BASE_DECK, isotherm, ran, write_deck
 
-RIGHT = {  # what no deck of inputs/ has
+RIGHT = {  # keys and values that no deck of inputs/ has
     "snapshots off, whatever the intervals": "output: {snapshots: false, every_steps: 3}\n",
     "sources": "sources: [{shape: box, value: 1, from: [0, 0, 0], to: [1, 1, 1]}, {shape: formula, formula: x}]\n",
     "no auto": "parallel: {process_grid: [1, 2, 1], overlap: true, ranks_per_gpu: 2}\n",

@@ -43,7 +43,7 @@ def test_missing_packages_are_named_then_installed(checkout):
     ("apt-get", "echo all is lost; exit 100", "installing packages"), ("cmake", "echo all is lost; exit 100", "configuring (cpu)"),
     ("cmake", "[[ $1 == --build ]] || exit 0; echo '[1/2] all is lost'; exit 1", "building (cpu)")])
 def test_failed_step_is_named_in_one_line(checkout, command, body, step):
-    """A build's failure is named after its output."""
+    """The message of a failed build follows its output."""
     if command == "apt-get":
         checkout.stand_in("dpkg-query", "exit 1")
     checkout.stand_in(command, body)
@@ -175,7 +175,7 @@ def test_env_sh_is_named_and_puts_program_and_tools_on_the_path(checkout):
 
 
 def test_in_a_sourced_shell_run_sh_works_again_and_root_may_start_ranks(checkout):
-    """With `python3` itself: a command that starts itself would never end."""
+    """With ISOTHERM_PYTHON=python3, which is then the script in build/bin: it must not start itself for ever."""
     checkout.program()
     checkout.call("run.sh", ISOTHERM_PYTHON=sys.executable)
     done = type_in(checkout, "source build/env.sh", "./run.sh", "python3 -c 'import sys; print(sys.executable)'",

@@ -434,7 +434,7 @@ def test_a_second_signal_ends_a_study_at_once(tmp_path):
 
 
 def test_a_retry_that_is_stopped_before_its_run_began_is_resumed_as_a_retry(tmp_path):
-    """Its run.json is from the failed run, which has the message of that."""
+    """Its run.json is that of the failed run, whose message must not be reported again."""
     launcher = write_script(tmp_path / "slow.sh", "#!/bin/sh\n: > out/grows/began\nexec sleep 10000\n")
     write_study(tmp_path, "  list: [{name: grows, ranks: 2, problem.dt: 10, problem.allow_unstable: true, problem.steps: 20000}]\n"
                           f"  launcher: {LAUNCHER}\n")
@@ -461,7 +461,7 @@ def test_the_end_of_the_job_stops_a_study(tmp_path):
 
 
 def test_a_case_that_runs_is_running(tmp_path):
-    """As a task of Slurm it leaves the study's directory to others, which collect meanwhile."""
+    """Started by --case, as Slurm tasks are, it does not lock the study, so that another call can collect meanwhile."""
     write_study(tmp_path, CASES, LONG)
     job = started_study(tmp_path, f"long/{SWEEPS}", "--case", "long")
     ran("study", "deck.yaml", "--collect", cwd=tmp_path, code=75)

@@ -116,7 +116,7 @@ def test_a_tuning_file_is_reused_and_a_longer_run_adds_measurements(folder):
 
 
 def test_a_file_that_cannot_be_kept_is_a_warning(folder):
-    """Before the sweeps, too: `check` has it. A run that takes what the file has writes none."""
+    """`check` and the start of a run give it. A run that takes its settings from the file does not write the file."""
     file, early = "solver.tuning_file=no/such/folder/t.json", "argument 4: solver.tuning_file: 'no/such/folder' takes no file ("
     assert f"warning: {early}" in program.ran("check", "deck.yaml", CPU, file, cwd=folder).stdout
     assert early[3:] not in program.ran("check", "deck.yaml", CPU, "solver.tuning_file=t.json", cwd=folder).stdout

@@ -55,13 +55,13 @@ class BackendTest : public testing::TestWithParam<Backend> {
   std::unique_ptr<Device> device_;
 };
 
-inline Decomposition blocks_of(const Config& config, Int3 process_grid, int depth = 1) {
-  return {config.grid.cells, process_grid, periodic_axes(config), depth};
+inline Decomposition blocks_of(const Config& config, Int3 process_grid, int halo_width = 1) {
+  return {config.grid.cells, process_grid, periodic_axes(config), halo_width};
 }
 
 // All ranks, in the most even process grid.
-inline Decomposition even_blocks(const Config& config, int depth = 1) {
-  return blocks_of(config, even_process_grid(Communicator::world().size()), depth);
+inline Decomposition even_blocks(const Config& config, int halo_width = 1) {
+  return blocks_of(config, even_process_grid(Communicator::world().size()), halo_width);
 }
 
 // A solver with the deck's kernels. Its halo exchanges keep a reference to `communicator`. `graph`: sweeps

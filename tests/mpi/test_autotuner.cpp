@@ -122,7 +122,7 @@ TEST_P(AutotunerOn, MakesStepsOfTheRun) {
   const bool slow = is_slow(device());
   for (Config config :
        {decks::steady({18, 17, 15}), decks::periodic({16, 18, 17}),
-        with_a_table(decks::every_wall({19, 16, 15})),
+        with_a_table(decks::every_boundary({19, 16, 15})),
         decks::with_step_limits(decks::of_many_classes(decks::steady({17, 16, 13}), random_))}) {
     if (config.problem.kind == ProblemKind::steady) config.problem.tolerance = 0;  // never reached
     config.problem.max_sweeps = 1000000000;
@@ -243,7 +243,7 @@ TEST(WidestHalo, IsLimitedByEventsAndByTheGrid) {
 
 TEST(KernelChoices, ExcludeTheReferenceKernels) {
   const KernelChoices<double> choices =
-      kernel_choices<double>(decks::every_wall({17, 23, 31}), Backend::host);
+      kernel_choices<double>(decks::every_boundary({17, 23, 31}), Backend::host);
   for (const auto& choice : choices.sweeps) EXPECT_NE(choice.kernel->name, "reference");
   for (const auto* kernel : choices.reductions) EXPECT_NE(kernel->name, "reference");
   EXPECT_TRUE(choices.reductions.front()->fused);
@@ -299,8 +299,8 @@ INSTANTIATE_TEST_SUITE_P(Cuda, FaceStoresTest, testing::Values(Backend::cuda));
 TEST_P(FaceStoresTest, GiveTheBitsOfExchanges) {
   for (const Int3 p : process_grids(world().size(), {1000, 1000, 1000})) {
     const Index x = p.x > 1 ? 128 * p.x : 37;
-    expect_the_bits_of_exchanges<double>(decks::every_wall({x, 10 * p.y + 1, 7 * p.z + 1}), p, false);
-    expect_the_bits_of_exchanges<float>(decks::every_wall({2 * x, 12 * p.y - 1, 5 * p.z + 1}), p, false);
+    expect_the_bits_of_exchanges<double>(decks::every_boundary({x, 10 * p.y + 1, 7 * p.z + 1}), p, false);
+    expect_the_bits_of_exchanges<float>(decks::every_boundary({2 * x, 12 * p.y - 1, 5 * p.z + 1}), p, false);
     expect_the_bits_of_exchanges<double>(decks::steady({x, 9 * p.y, 3 * p.z}), p, true);
     expect_the_bits_of_exchanges<float>(decks::steady({2 * x, 35 * p.y, p.z}), p, true);
   }
@@ -428,13 +428,13 @@ TEST_P(TimedPhases, ChangeNoBitAndAddUp) {
     EXPECT_EQ(answers(plain, {7, 20}), answers(timed, {7, 20}));
 
     const PhaseTimes times = timed.times();
-    const bool beside = overlap == Overlap::on;
+    const bool overlaps = overlap == Overlap::on;
     const bool several = world().size() > 1;
     EXPECT_EQ(times[Phase::wire] > 0, several);
     EXPECT_EQ(times[Phase::unpack] > 0, several);
     EXPECT_LE(times[Phase::pack] + times[Phase::wire] + times[Phase::unpack], times[Phase::halo]);
-    EXPECT_EQ(times[Phase::interior] > 0, beside);
-    EXPECT_EQ(times[Phase::exterior] > 0, beside);
+    EXPECT_EQ(times[Phase::interior] > 0, overlaps);
+    EXPECT_EQ(times[Phase::exterior] > 0, overlaps);
     EXPECT_LE(times[Phase::interior] + times[Phase::exterior], times[Phase::sweeps]);
     EXPECT_GT(times[Phase::reduction], 0);
     EXPECT_EQ(plain.times()[Phase::wire], 0);
@@ -470,10 +470,10 @@ TEST(HidingOfSpans, ExcludeTheWaitForTheSlowestRank) {
 class HidingOfHalos : public BackendTest {};
 
 TEST_P(HidingOfHalos, IsMeasuredWithoutATrace) {
-  Config config = decks::every_wall({16, 13, 15});
+  Config config = decks::every_boundary({16, 13, 15});
   for (const int halo_width : {1, 2}) {
     for (const Overlap overlap : {Overlap::on, Overlap::off}) {
-      SCOPED_TRACE(fmt::format("depth {}, overlap {}", halo_width, overlap == Overlap::on ? "on" : "off"));
+      SCOPED_TRACE(fmt::format("halo {}, overlap {}", halo_width, overlap == Overlap::on ? "on" : "off"));
       config.solver.halo_width = halo_width;
       config.parallel.overlap = overlap;
       Solver<double> plain = solver_of<double>(config, even_blocks(config), world(), device()),

@@ -131,7 +131,7 @@ class OneDiagnosis : public BackendTest {};
 ISOTHERM_ON_EACH_BACKEND(OneDiagnosis);
 
 TEST_P(OneDiagnosis, OfEveryKindOfDeck) {
-  Config boundaries = decks::every_wall({17, 23, 31});
+  Config boundaries = decks::every_boundary({17, 23, 31});
   boundaries.sources = decks::steady({1, 1, 1}).sources;
   for (const Config& config :
        {boundaries, decks::steady({16, 15, 14}), decks::moving_sources({17, 13, 11}),
@@ -200,7 +200,7 @@ class ResidualCheckTest : public BackendTest {};
 ISOTHERM_ON_EACH_BACKEND(ResidualCheckTest);
 
 TEST_P(ResidualCheckTest, AsynchronousOnesHaveTheSameBits) {
-  expect_the_same<double>(decks::every_wall({17, 13, 14}), device(), world());
+  expect_the_same<double>(decks::every_boundary({17, 13, 14}), device(), world());
   expect_the_same<float>(decks::steady({17, 13, 14}), device(), world());
   Config still = decks::periodic({12, 13, 10});  // values that are constant in time can be recorded
   still.boundaries[2].value = Expression(310.0);
@@ -311,10 +311,10 @@ std::vector<std::int64_t> waits_of_a_run(Config config, Check check, const char*
   Solver<double> solver =
       solver_of<double>(config, blocks_of(config, {1, 1, 1}), Communicator::self(), device, true);
   std::vector<std::int64_t> waits;
-  std::optional<Event> pace;  // limits how far the host is ahead of the device; not a wait for a check
+  std::optional<Event> throttle;  // limits how far the host is ahead of the device; not a wait for a check
   device.on_event_wait = [&](Event event) {
-    if (solver.is_asynchronous() && !pace) pace = event;
-    if (!pace || event.native != pace->native) waits.push_back(solver.sweeps());
+    if (solver.is_asynchronous() && !throttle) throttle = event;
+    if (!throttle || event.native != throttle->native) waits.push_back(solver.sweeps());
   };
   device.on_stream_wait = [&] { EXPECT_EQ(solver.sweeps(), config.problem.max_sweeps) << "before the end"; };
   LoopOutputs<double> outputs{FileThread("in step")};

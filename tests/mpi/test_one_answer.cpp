@@ -86,9 +86,10 @@ void expect_one_answer(Config config, const Ways& ways, Device& device, const Ru
     if (ways.time_block)
       kernels.sweep.time_block = std::min(*ways.time_block, kernels.sweep.kernel->max_time_block);
     SCOPED_TRACE(fmt::format(
-        "{} bytes, transport {}, process grid {}, depth {}, kernel {}, fused {}, overlap {}", sizeof(T),
-        config.parallel.transport, text(decomposition.process_grid()), config.solver.halo_width.value_or(0),
-        config.solver.kernel, kernels.sweep.time_block, static_cast<int>(config.parallel.overlap)));
+        "{} bytes, transport {}, process grid {}, halo width {}, kernel {}, time block {}, overlap {}",
+        sizeof(T), config.parallel.transport, text(decomposition.process_grid()),
+        config.solver.halo_width.value_or(0), config.solver.kernel, kernels.sweep.time_block,
+        static_cast<int>(config.parallel.overlap)));
     kernels.graph = kernels.graph || ways.graph;
     const bool is_timed = ways.graph && config.parallel.transport != "auto" && config.solver.halo_width == 1;
     Solver<T> solver(config, decomposition, world, device, kernels, is_timed);
@@ -176,7 +177,7 @@ ISOTHERM_ON_EACH_BACKEND(OneAnswer);
 
 TEST_P(OneAnswer, OfEveryKindOfDeck) {
   const std::pair<const char*, Config> all[] = {
-      {"walls", decks::every_wall({17, 23, 31})},           {"sources", decks::moving_sources({18, 14, 13})},
+      {"boundaries", decks::every_boundary({17, 23, 31})},  {"sources", decks::moving_sources({18, 14, 13})},
       {"boxes", decks::sources_in_few_cells({24, 20, 19})}, {"periodic", decks::periodic({12, 9, 10})},
       {"laws", decks::varying_laws({13, 17, 11})},          {"steady", decks::steady({16, 15, 14})},
       {"floating", decks::floating({13, 12, 11})},          {"chebyshev", in_cycles({16, 15, 14})}};
@@ -187,7 +188,7 @@ TEST_P(OneAnswer, OfEveryKindOfDeck) {
   }
   for (const Int3 n : {Int3{1, 19, 23}, Int3{33, 1, 18}, Int3{21, 17, 1}, Int3{1, 1, 40}}) {
     SCOPED_TRACE("thin " + text(n));
-    expect_one_answer_of_kernels<double>(decks::every_wall(n), device());
+    expect_one_answer_of_kernels<double>(decks::every_boundary(n), device());
   }
 }
 
@@ -229,7 +230,7 @@ TEST_P(OneAnswer, OfABodyInAVoid) {
   config.problem.cycle = 8;
   expect_one_answer_of_cycles<double>(MethodName::chebyshev, config, device());
   expect_one_answer_of_cycles<float>(MethodName::jacobi, decks::in_a_void({19, 15, 16}), device());
-  config.problem = decks::every_wall({26, 17, 15}).problem;
+  config.problem = decks::every_boundary({26, 17, 15}).problem;
   config = decks::with_step_limits(decks::periodic_along({1}, config));
   config.problem.dt = 20 * stable_dt(config);
   expect_one_answer_of_cycles<double>(MethodName::rkl, config, device());
@@ -256,7 +257,7 @@ TEST_P(OneAnswer, OfVaryingLaws) {
     for (const MethodName method : methods)
       expect_one_answer_of_cycles<T>(method, decks::with_varying_laws(config), device(), 500);
   };
-  Config steady = decks::steady({21, 14, 18}), transient = decks::every_wall({17, 14, 12}),
+  Config steady = decks::steady({21, 14, 18}), transient = decks::every_boundary({17, 14, 12}),
          body = decks::several({19, 14, 16});
   for (const Config& config : {steady, body})
     expect(double{}, config, {MethodName::jacobi, MethodName::chebyshev, MethodName::multigrid});
@@ -286,7 +287,7 @@ TEST_P(OneAnswer, OfMultigrid) {
 // One boundary changes from step to step.
 TEST_P(OneAnswer, OfLongSteps) {
   for (const MethodName method : {MethodName::rkl, MethodName::implicit}) {
-    Config config = decks::every_wall({21, 16, 12});
+    Config config = decks::every_boundary({21, 16, 12});
     config.problem.dt = 50 * stable_dt(config);
     expect_one_answer_of_cycles<double>(method, config, device());
     config.problem.dt = 7 * stable_dt(config);
@@ -350,7 +351,7 @@ TEST_P(SweepGraph, ChangesNoBits) {
                     .graph = true,
                     .nth = 3};
     for (const Config& config :
-         {decks::without_time(decks::every_wall({9, 10, 13})), decks::periodic({8, 9, 13})}) {
+         {decks::without_time(decks::every_boundary({9, 10, 13})), decks::periodic({8, 9, 13})}) {
       expect_one_answer<double>(config, ways, device(), run);
       expect_one_answer<float>(config, ways, device(), run);
     }
@@ -359,7 +360,7 @@ TEST_P(SweepGraph, ChangesNoBits) {
 
 // A graph would repeat the values of the time at which it was recorded.
 TEST_P(SweepGraph, IsNotRecordedWhereValuesVary) {
-  const Config config = decks::every_wall({9, 10, 13});
+  const Config config = decks::every_boundary({9, 10, 13});
   ASSERT_TRUE(values_vary_by_sweep(config));
   expect_one_answer<double>(config, {.graph = true}, device(), [](auto& solver) {
     EXPECT_FALSE(solver.plan().graph);
@@ -369,7 +370,7 @@ TEST_P(SweepGraph, IsNotRecordedWhereValuesVary) {
 
 TEST_P(SweepGraph, IsRejectedIfRequiredWhereHalosNeedTheHost) {
   if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
-  Config config = decks::without_time(decks::every_wall({9, 10, 13}));
+  Config config = decks::without_time(decks::every_boundary({9, 10, 13}));
   config.parallel.transport = "host";
   config.solver.cuda_graph = GraphChoice::on;
   const auto work = [&] { solver_of<double>(config, even_blocks(config), world(), device()); };
@@ -393,7 +394,7 @@ void expect_one_sum(Config config, Device& device) {
 
 // Boundaries that vary over their face and in time, next to ghosts that sweeps cover.
 TEST_P(OneAnswer, EveryHaloWidth) {
-  Config boundaries = decks::every_wall({17, 14, 19});
+  Config boundaries = decks::every_boundary({17, 14, 19});
   boundaries.boundaries[2].value = Expression("5000*cos(9*x) + 100*z + 1e6*t", "xzt");
   boundaries.boundaries[5] = {BoundaryKind::convection,
                               Expression("280 + 30*sin(8*x)*cos(7*y) + 500*t", "xyt"), 55};
@@ -409,8 +410,8 @@ TEST_P(OneAnswer, EveryHaloWidth) {
 
 TEST_P(OneAnswer, ReproducibleNormsOnEveryProcessGrid) {
   for (const Int3 cells : {Int3{17, 23, 31}, Int3{64, 9, 10}}) {
-    expect_one_sum<double>(decks::every_wall(cells), device());
-    expect_one_sum<float>(decks::every_wall(cells), device());
+    expect_one_sum<double>(decks::every_boundary(cells), device());
+    expect_one_sum<float>(decks::every_boundary(cells), device());
     expect_one_sum<double>(decks::steady(cells), device());
     expect_one_sum<float>(decks::periodic(cells), device());
   }
@@ -433,7 +434,7 @@ Drawn draw(Random& random) {
   const std::int64_t kind = upto(0, 2);
   drawn.config = kind == 0   ? decks::steady(cells)
                  : kind == 1 ? decks::periodic(cells)
-                             : decks::every_wall(cells);
+                             : decks::every_boundary(cells);
   if (kind == 2) drawn.config.boundaries[0].value = Expression("320 + 10*sin(20*y)", "yzt");
   if (upto(0, 1) == 0) drawn.config = decks::with_step_limits(decks::of_many_classes(drawn.config, random));
   drawn.config.solver.halo_width = static_cast<int>(upto(1, 4));
@@ -522,7 +523,7 @@ TEST(TemporalEnd, HasHeatFlowsAfterASingleLastSweep) {
     solver.sweep(8, last_alone);
     return solver.heat_flows().has_value();
   };
-  Config transient = decks::every_wall({9, 8, 7});
+  Config transient = decks::every_boundary({9, 8, 7});
   transient.boundaries[0].value = Expression(300.0);
   EXPECT_TRUE(heat_after(transient, true));
   EXPECT_FALSE(heat_after(transient, false));
@@ -542,7 +543,7 @@ TEST(TimeBlock, IsLimitedByBoundariesAndGhosts) {
   EXPECT_EQ(time_block_of(steady), "2 ");
   steady.solver.halo_width = 1;
   EXPECT_EQ(time_block_of(steady), "1 solver.halo_width is 1");
-  EXPECT_EQ(time_block_of(decks::every_wall({9, 8, 7})), "4 ");
+  EXPECT_EQ(time_block_of(decks::every_boundary({9, 8, 7})), "4 ");
   Config around = decks::periodic({9, 8, 7});
   EXPECT_EQ(time_block_of(around), "1 fields have one layer of ghosts");
   around.solver.halo_width = 3;

@@ -173,7 +173,7 @@ ISOTHERM_ON_EACH_BACKEND(HostCopies);
 
 // Also concurrently with graphs, and after the sweeps of a wide halo.
 TEST_P(HostCopies, HoldTheFieldOfTheirSweep) {
-  expect_old_field<double>(decks::every_wall({23, 17, 19}), false);
+  expect_old_field<double>(decks::every_boundary({23, 17, 19}), false);
   Config config = decks::base({23, 17, 19});
   expect_old_field<float>(config, false);
   expect_old_field<double>(config, true);
@@ -200,7 +200,7 @@ class HostCells : public BackendTest {
 
   template <class T>
   void expect_those_of_the_field() {
-    Config config = decks::every_wall({23, 17, 19});
+    Config config = decks::every_boundary({23, 17, 19});
     config.solver.kernel = device().backend() == Backend::host ? "openmp" : "naive";
     config.solver.reduction = "reproducible";
     Solver<T> solver = solver_of<T>(config, even_blocks(config), world(), device());

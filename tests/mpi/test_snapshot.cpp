@@ -309,7 +309,7 @@ class Checkpoint : public BackendTest {
 ISOTHERM_ON_EACH_BACKEND(Checkpoint);
 
 TEST_P(Checkpoint, TheExteriorHasTheSameBits) {
-  for (Config config : {decks::every_wall({17, 11, 12}), decks::periodic({17, 11, 12})}) {
+  for (Config config : {decks::every_boundary({17, 11, 12}), decks::periodic({17, 11, 12})}) {
     config.problem.steps = 43;
     config.problem.check_interval = 10;
     expect_same_rest<double>(config, {17, 1, 20, 43});

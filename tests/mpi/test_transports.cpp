@@ -111,13 +111,13 @@ TransportMaker<double> faulty(Device& device, const Communicator& communicator) 
 }
 
 template <Fault fault, bool... more>
-constexpr Entry row(std::string_view name) {
+constexpr Entry make(std::string_view name) {
   return {name, "of a test", true, true, anywhere, faulty<fault, more...>};
 }
-const Entry good = row<Fault::none>("good"), recorded = row<Fault::none, true>("recorded"),
-            recorded_lying = row<Fault::lies, true>("recorded_lying"), slow = row<Fault::slow>("slow"),
-            lying = row<Fault::lies>("lying"), hanging = row<Fault::hangs>("hanging"),
-            throwing = row<Fault::throws>("throwing"), fragile = row<Fault::hangs, false, true>("fragile"),
+const Entry good = make<Fault::none>("good"), recorded = make<Fault::none, true>("recorded"),
+            recorded_lying = make<Fault::lies, true>("recorded_lying"), slow = make<Fault::slow>("slow"),
+            lying = make<Fault::lies>("lying"), hanging = make<Fault::hangs>("hanging"),
+            throwing = make<Fault::throws>("throwing"), fragile = make<Fault::hangs, false, true>("fragile"),
             missing = {"missing", "of a test", true, true, nowhere, nullptr},
             mock = {"mock", "of a test", false,
                     true,   anywhere,    packed_transports<double, wires_of<make_mock_wire>>};

@@ -166,13 +166,13 @@ wall_s,sweep,residual,time_s,relative_residual,min_K,mean_K,max_K,balance_W,hist
 
 
 def test_history_with_diagnostics(tmp_path):
-    """Lines contain the values that were due: residuals are read past lines without one, and vice versa. Columns may have any order."""
+    """A line has only the values that were due: the reader of residuals skips lines without one, and so on. Columns may have any order."""
     path = tmp_path / "history.csv"
     path.write_text(DIAGNOSTICS)
     history = Table(path, "")
     assert [list(values) for values in history.due("residual")] == [[10, 20], [1, 2], [0.5, 0.25]]
     assert [list(values) for values in history.due("max_K")] == [[0, 20], [0, 2], [310, 309]]
-    path.write_text(DIAGNOSTICS[:-1])  # of the last line digits may be missing
+    path.write_text(DIAGNOSTICS[:-1])  # the last line may lack digits
     assert list(Table(path, "")["sweep"]) == [0, 10]
 
 

@@ -288,8 +288,8 @@ def test_bars_are_phases_and_their_shares_and_a_phase_of_nothing_has_none():
     assert list(bars(sweeps=0.0, total=0.0).patches) == []
 
 
-def test_a_dark_figure_keeps_its_map_and_turns_its_ink():
-    """Paper and ink change places, curves get lighter; colours and isotherms of a field stay."""
+def test_a_dark_figure_keeps_its_map_and_inverts_its_text():
+    """The background becomes dark, text light and curves lighter; colours and isotherms of a field stay."""
     figure, (panel, field) = pyplot.subplots(2)
     line, = panel.plot([0, 1], [1, 2], color="#0072b2", marker=".")
     panel.grid(color="0.9")

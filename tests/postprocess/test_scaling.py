@@ -202,7 +202,7 @@ def test_given_costs_are_used_and_a_norm_that_is_not_fused_grows_with_the_block(
     assert scaling.costs_of(run, ModelInputs()).cell == pytest.approx((1e-3 - US) / 64**3)
 
 
-def test_cells_that_neighbours_compute_too_are_no_cells_more(tmp_path):
+def test_cells_that_neighbours_compute_too_count_once(tmp_path):
     """Halo width 2 on two ranks, periodic in z: sweeps of 32 and 34 planes, for every 64 planes of results."""
     record = RunRecord(write_run(tmp_path, 2, 1e-3, method={"halo_width": 2}))
     assert scaling.costs_of(record, ModelInputs()).cell == pytest.approx((1e-3 - US) / 2 / (33 * 64**2))
@@ -346,7 +346,7 @@ def line_of(panel, label):
     return next(line for line in panel.get_lines() if line.get_label() == label).get_data()
 
 
-def test_dots_and_lines_stand_where_the_figures_are(strong, tmp_path):
+def test_dots_and_lines_are_where_the_figures_are(strong, tmp_path):
     slower = write_run(tmp_path, 2, 300e-6, method={"overlap": "off"})
     series = series_of([*strong, slower])
     figure = scaling.scaling_figure(series)

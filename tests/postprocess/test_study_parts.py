@@ -104,11 +104,11 @@ def test_tasks_in_a_row_are_a_range():
     assert array_text([1, 3, 4, 5, 1000], 3) == "1,3-5,1000%3" and array_text([1, 2, 4, 6, 7]) == "1-2,4,6-7"
 
 
-def test_only_words_between_two_at_signs_are_places():
+def test_only_words_between_two_at_signs_are_placeholders():
     assert filled(NEEDED + ' a@b.c "${x[@]}" @@ B:USR1@120 @') == '1|2|[1]=a|run a@b.c "${x[@]}" @@ B:USR1@120 @'
     assert filled(NEEDED + "@@name@") == "1|2|[1]=a|run@n"
     with_options = filled(NEEDED + "\n@options@", options="#SBATCH -p @name@")
-    assert with_options == "1|2|[1]=a|run\n#SBATCH -p @name@", "what was put in is not looked at again"
+    assert with_options == "1|2|[1]=a|run\n#SBATCH -p @name@", "inserted text has no placeholders"
 
 
 def test_the_own_template_is_that_of_inputs_and_sound():

@@ -72,7 +72,7 @@ def test_text_that_stdout_cannot_encode_is_replaced_and_names_keep_their_bytes(m
     assert sys.stdout.buffer.getvalue() == printed + b"\n"
 
 
-def test_a_reader_that_goes_away_and_a_full_disk(ramp, tmp_path, monkeypatch, capsys):
+def test_a_closed_pipe_and_a_full_disk(ramp, tmp_path, monkeypatch, capsys):
     words = ["history", str(ramp), "--out", str(tmp_path / "a.png")]
     read, write = os.pipe()
     os.close(read)

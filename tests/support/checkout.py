@@ -28,7 +28,7 @@ class Checkout:
         write_script((folder or self.commands) / name, script)
 
     def program(self, body="echo '  deck         a -> .'", preset="cpu"):
-        """Creates what a build leaves; the program prints the directory of its run."""
+        """Creates the files of a build; the program prints the directory of its run."""
         build = self.folder / "build" / preset
         build.mkdir(parents=True)
         (build / "build.ninja").touch()

@@ -20,7 +20,7 @@ inline Config base(Int3 cells) {
 }
 
 // Five of the kinds, with formulas in space and time.
-inline Config every_wall(Int3 cells) {
+inline Config every_boundary(Int3 cells) {
   Config config = base(cells);
   config.boundaries[0] = {BoundaryKind::temperature, Expression("320 + 10*sin(20*y) + 1000*t", "yzt"), 0};
   config.boundaries[1] = {BoundaryKind::convection, Expression(285.0), 40};
@@ -45,7 +45,7 @@ inline Config with_varying_laws(Config config) {
   return config;
 }
 
-inline Config varying_laws(Int3 cells) { return with_varying_laws(every_wall(cells)); }
+inline Config varying_laws(Int3 cells) { return with_varying_laws(every_boundary(cells)); }
 
 // Drops boundary conditions that vary in time, whose values the host computes for every sweep.
 inline Config without_time(Config config) {
@@ -72,7 +72,7 @@ inline Config periodic(Int3 cells) {
 }
 
 inline Config steady(Int3 cells) {
-  Config config = every_wall(cells);
+  Config config = every_boundary(cells);
   config.boundaries[0].value = Expression(300.0);
   config.problem = {.kind = ProblemKind::steady,
                     .method = MethodName::jacobi,
@@ -148,7 +148,7 @@ Config of_many_classes(Config config, Random& random) {
 
 // Sources that move, that follow a table, and that are a formula, and one that stays.
 inline Config moving_sources(Int3 cells) {
-  Config config = every_wall(cells);
+  Config config = every_boundary(cells);
   config.sources = steady(cells).sources;
   config.sources.push_back(
       {.shape = Shape::double_ellipsoid,

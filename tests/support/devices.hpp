@@ -98,7 +98,7 @@ class DeferredDevice : public Device {
   void release(Stream stream) noexcept override { delete static_cast<Queue*>(stream.native); }
   Event make_event(bool) override { return {new Mark}; }
   void release(Event event) noexcept override { delete static_cast<Mark*>(event.native); }
-  // An event stands for all that its stream holds now.
+  // An event passes when all work that its stream holds now is done.
   void record(Event event, Stream stream) override {
     Queue& work = queue(stream);
     mark(event) = {&work, work.done + work.size()};

@@ -112,7 +112,7 @@ OTHER_USER = 65534 if os.getuid() == 0 else None  # root reads every file
 
 @functools.cache
 def program_for_anyone():
-    """A copy of the program that every user can reach: the checkout may lie in root's home."""
+    """A copy of the program that every user can reach: the checkout may be in root's home."""
     folder = tempfile.TemporaryDirectory()
     os.chmod(folder.name, 0o755)
     copy = shutil.copy(os.environ["ISOTHERM"], folder.name)

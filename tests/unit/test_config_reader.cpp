@@ -231,7 +231,7 @@ TEST(ConfigCrossChecks, ShapesAndOutput) {
       "deck.yaml:11:56: output.slices.0.every_time: a steady problem has no time; use every_steps");
   for (const char* interval : {"every_steps: 11", "every_time: 1"}) {
     const Config off =
-        parse(base + "output: {" + interval + ", snapshots: false}\n");  // whatever the deck says
+        parse(base + "output: {" + interval + ", snapshots: false}\n");  // the interval has no effect
     EXPECT_TRUE(off.warnings.empty());
     EXPECT_FALSE(off.output.snapshots || off.output.every_steps || off.output.every_time);
   }
@@ -450,7 +450,7 @@ std::vector<std::string> random_words(Random& random) {
                     "{solution: manufactured, modes: [0, 0, 3], amplitude: 1e3}",
                     fmt::format("{{solution: formula, formula: \"300 + x*y*z\"{}}}",
                                 has_steps ? "" : ", order: [4, 8, 16], expected_order: 1")});
-  // Each gives a steady problem a unique solution; known ones need plain laws, and rectangles lie in the box.
+  // Each makes a steady solution unique; known solutions need plain laws, and rectangles are within the box.
   std::vector<std::string> laws{"{kind: temperature, value: 12345678.9}"};
   if (words[0] == "grid={cells: 7, lengths: 1}" && words.back().find("verify=") != 0)
     laws.emplace_back(

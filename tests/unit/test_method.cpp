@@ -93,11 +93,11 @@ TEST(Chebyshev, ChoosesCyclesByGridAndBoundaries) {
     EXPECT_GT(left({n, n, n}, m - 16), 1e-2) << n;
   }
   EXPECT_EQ(sweeps_of_cycle(decks::steady({64, 64, 64})), 1);
-  EXPECT_EQ(sweeps_of_cycle(decks::every_wall({8, 8, 8})), 1);  // transient
+  EXPECT_EQ(sweeps_of_cycle(decks::every_boundary({8, 8, 8})), 1);  // transient
 }
 
 Config rkl(double stable_steps, Precision precision = Precision::fp64) {
-  Config config = decks::every_wall({32, 30, 28});
+  Config config = decks::every_boundary({32, 30, 28});
   config.precision = precision;
   config.problem.method = MethodName::rkl;
   config.problem.end_time.reset();

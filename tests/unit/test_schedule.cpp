@@ -85,7 +85,7 @@ TEST(Schedule, TheLikelySweepsOfASteadyRunFollowFromItsSlowestMode) {
   EXPECT_EQ(likely_sweeps(config), 100);
   config.problem = {.kind = ProblemKind::steady, .method = MethodName::jacobi, .tolerance = 1e-6};
   config.grid.cells = {16, 16, 16};
-  for (BoundaryConfig& wall : config.boundaries) wall.kind = BoundaryKind::temperature;
+  for (BoundaryConfig& boundary : config.boundaries) boundary.kind = BoundaryKind::temperature;
   EXPECT_EQ(likely_sweeps(config), 720);  // ln(1e6) / -ln(1 - 0.99 (1 - cos(pi/16)))
   config.problem.max_sweeps = 500;
   EXPECT_EQ(likely_sweeps(config), 500);
@@ -107,7 +107,7 @@ TEST(SweepWork, CountsTheBytesOfThePassesOverAllGrids) {
   config.solver.kernel = "auto";
   EXPECT_LT(sweep_work(config, one, Backend::host).bytes, work.bytes);  // time blocks
 
-  for (BoundaryConfig& wall : config.boundaries) wall.kind = BoundaryKind::temperature;
+  for (BoundaryConfig& boundary : config.boundaries) boundary.kind = BoundaryKind::temperature;
   config.problem = {.kind = ProblemKind::steady, .method = MethodName::jacobi, .tolerance = 1e-8};
   const double by_jacobi = sweep_work(config, one, Backend::host).bytes;
   config.problem.method = MethodName::multigrid;
@@ -241,11 +241,11 @@ TEST(Period, EveryLaunchReadsOnlyValidCells) {
   for (int code = 0; code < 2 * 729; ++code) {
     const GhostSides sides = sides_of(code / 2);
     const bool last_alone = code % 2 == 1;
-    for (const int depth : {1, 2, 3, 5}) {
+    for (const int halo_width : {1, 2, 3, 5}) {
       for (const int most : {1, 2, 3, 4, 8}) {
-        Box valid = widened_subdomain(extent, sides.filled, depth);
+        Box valid = widened_subdomain(extent, sides.filled, halo_width);
         int taken = 0;
-        for (const PeriodLaunch& launch : launches_of_period(extent, sides, depth, most, last_alone)) {
+        for (const PeriodLaunch& launch : launches_of_period(extent, sides, halo_width, most, last_alone)) {
           const Box read = read_by(launch.region, launch.sweeps, extent, sides);
           EXPECT_TRUE(within(read, with_boundaries(valid, extent, sides))) << "sides " << code / 2;
           EXPECT_TRUE(within(subdomain, launch.region));
@@ -253,7 +253,7 @@ TEST(Period, EveryLaunchReadsOnlyValidCells) {
           valid = launch.region;
           taken += launch.sweeps;
         }
-        EXPECT_EQ(taken, depth);
+        EXPECT_EQ(taken, halo_width);
         EXPECT_EQ(valid, subdomain);
       }
     }
@@ -296,13 +296,13 @@ TEST(Period, LaunchesHaveAsManySweepsAsAllowed) {
 }
 
 TEST(Period, AGraphHoldsWholePeriodsAndAnEvenNumberOfLaunches) {
-  for (int depth = 1; depth <= 64; ++depth) {
+  for (int halo_width = 1; halo_width <= 64; ++halo_width) {
     for (const int fused : {1, 2, 3, 4, 8}) {
-      const std::int64_t sweeps = sweeps_of_a_graph(depth, fused);
-      EXPECT_EQ(sweeps % depth, 0);
-      EXPECT_EQ(sweeps / depth * std::ssize(launch_sizes(depth, fused)) % 2, 0);
+      const std::int64_t sweeps = sweeps_of_a_graph(halo_width, fused);
+      EXPECT_EQ(sweeps % halo_width, 0);
+      EXPECT_EQ(sweeps / halo_width * std::ssize(launch_sizes(halo_width, fused)) % 2, 0);
       EXPECT_GE(sweeps, 16);
-      EXPECT_LT(sweeps, 16 + 2 * depth);
+      EXPECT_LT(sweeps, 16 + 2 * halo_width);
     }
   }
   EXPECT_EQ(sweeps_of_a_graph(6, 4), 18);

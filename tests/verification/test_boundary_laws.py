@@ -23,7 +23,7 @@ STEADY = {**TO_ROUNDING, "multigrid": {"kind": "steady", "tolerance": 0, "max_cy
 
 
 def air(coefficient, flux="0"):
-    """Convection that gives z_max what `flux` lacks of the heat that the linear field conducts."""
+    """Convection that supplies z_max with the heat that the linear field conducts, less `flux`."""
     return {"kind": "convection", "coefficient": coefficient, "ambient": f"{TOP} + ({K}*7000 - ({flux}))/({coefficient})"}
 
 
@@ -76,7 +76,7 @@ def test_a_patch_brings_the_heat_of_its_area(tmp_path, problem, face):
 
 
 def test_a_balanced_patch_has_a_steady_state(tmp_path):
-    """Nothing fixes the mean: the two fluxes cancel but for rounding, though the patch cuts cells."""
+    """Nothing fixes the mean: the two fluxes cancel up to rounding, although the patch cuts cells."""
     law = {"kind": "flux", "value": 3e4, "where": PATCH, "else": {"kind": "flux", "value": -3e4 * AREA / (36e-6 - AREA)}}
     steady = {"kind": "steady", "mean_temperature": 300}
     record = run(tmp_path, deck({"z_max": law}, steady, cells=(6, 6, 6)))

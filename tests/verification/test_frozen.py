@@ -34,7 +34,7 @@ SCALING = ["parallel.device=cpu", "grid.cells=48", "problem.steps=40", "problem.
 SEEDS = range(200)
 
 
-def inputs():  # except those whose temperatures test_validation.py knows
+def inputs():  # except those whose temperatures test_validation.py tests
     paths = sorted((TOP / "inputs").glob("**/*.yaml"))
     return {str(path.relative_to(TOP)): path for path in paths if path.parent.name != "validation"}
 

@@ -59,7 +59,7 @@ def test_one_answer(tmp_path, seed, method):
 
 
 def test_a_body_whose_mean_is_given(tmp_path):
-    """Heat flux in and out, cells of two sizes: linear in each layer, the mean over the volume that of the deck."""
+    """Heat flux in and out, cells of two sizes: the field is linear in each layer, and its mean over the volume is that of the deck."""
     deck = {
         "grid": {"cells": [None, 3, 2], "spacing": [[[6, 1e-3], [4, 2e-3]], 1e-3, 1e-3]},
         **CORE_AND_BOARD,
@@ -111,7 +111,7 @@ def box(material, lower, upper):
 
 
 def cubes(parts, is_good):
-    """Those of `parts` cubes along each axis that are of the good material."""
+    """The cubes of the good material, of `parts` cubes along each axis."""
     return [box("good", [i / parts for i in at], [(i + 1) / parts for i in at])
             for at in np.ndindex(parts, parts, parts) if is_good(at)]
 
