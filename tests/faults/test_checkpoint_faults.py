@@ -191,7 +191,7 @@ def test_a_link_named_latest_is_not_followed(whole, out, target):
      ("problem.dt_fraction=0.8", "problem.dt_fraction", "0.9", "0.8"), ("problem.check_interval=8", "problem.check_interval", "7", "8")],
     [("sources=[{shape: constant, value: 1}]", "sources", "[]", "[{shape: constant, mode: set, value: 1}]"),
      ("problem.dt=1e-3", "problem.dt", "auto", "0.001")]])
-def test_another_problem_is_refused_by_keys_and_values(out, changes):
+def test_another_problem_is_refused_with_its_keys_and_values(out, changes):
     files = {path: path.read_bytes() for path in out.iterdir()}
     done = resume(out, *(word for word, *_ in changes), *(["material.conductivity=1"] if "sources" in changes[0][0] else []), code=65)
     for _, key, before, now in changes:

@@ -312,7 +312,7 @@ def test_pieces_of_decks_have_the_keys_of_decks(page, text):
     jsonschema.validate(yaml.load(text, Yaml12), schema)
 
 
-def test_links_become_those_of_the_site():
+def test_links_of_pages_become_links_of_the_site():
     page = type("Page", (), {"file": type("File", (), {"src_path": "developer/architecture.md"})})
     files = [type("File", (), {"src_path": path}) for path in ("developer/halos.md", "start.md", "source/run.sh.md")]
     shown = generate.on_page_markdown("[a](docs/developer/halos.md) [b](docs/start.md#x) [c](run.sh) [d](inputs) `[e](no.md)` [f](no.md)",

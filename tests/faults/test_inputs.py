@@ -268,7 +268,7 @@ def test_the_number_of_slow_cycles_is_predicted(tmp_path):
     assert 42 <= int(re.search(r"problem.max_cycles=(\d+)$", done.stderr.strip())[1]) <= 80
 
 
-def test_checkpoints_that_are_not_wanted_are_not_written(tmp_path):
+def test_checkpoints_that_the_deck_turns_off_are_not_written(tmp_path):
     for number, words in enumerate(["output.checkpoint=false", "output.checkpoint.final=false"]):
         done, _ = steady(tmp_path, f"run_{number}", words, "problem.max_sweeps=300", "problem.tolerance=1e-5", code=10)
         assert runs.checkpoints(tmp_path / f"run_{number}") == []

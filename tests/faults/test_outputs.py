@@ -58,7 +58,7 @@ def test_every_cell_at_its_place(run):
     np.testing.assert_allclose(values, 300 + 50 * x + 7 * y + 3 * z * z, rtol=1e-14)
 
 
-def test_vtk_finds_what_it_needs(run):
+def test_files_have_the_structure_that_vtk_needs(run):
     with h5py.File(run / "deck_00000020.hdf") as file:
         vtk = file["VTKHDF"]
         assert list(vtk.attrs["Version"]) == [1, 0] and vtk.attrs["Version"].dtype == np.int64

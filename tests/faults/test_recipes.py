@@ -225,7 +225,7 @@ SECTIONS = dict(text.split("\n", 1) for text in PARTS)
 COPIED = dict(line.split() for line in SECTIONS["files"].splitlines() if line.strip())
 
 
-def test_the_definition_has_a_base_and_copies_what_the_image_is_built_from():
+def test_the_definition_has_a_base_and_copies_the_sources_of_the_image():
     """It copies what the checkout's CMake files name, except tests, which build_isotherm turns off; and all of it exists."""
     assert [line for line in HEADER.splitlines() if line and not line.startswith("#")] == ["Bootstrap: docker", "From: {{ base }}"]
     assert SECTIONS["arguments"].split("=")[0].strip() == "base"

@@ -137,7 +137,7 @@ def test_a_later_end_time_keeps_the_length_of_steps(tmp_path, dt, step, ends):
     assert f", {0.9 * step!r} in the deck\n" in done.stderr
 
 
-def test_a_failed_verification_stays_one(tmp_path):
+def test_a_failed_verification_stays_failed_after_a_restart(tmp_path):
     words = ["output.checkpoint.final=true", "initial=[{shape: exact}]",
              "verify={solution: decaying_mode, modes: [1, 0, 0], tolerance: 1e-9}"]
     done, written = recorded(tmp_path, BASE_DECK, *words, code=76)

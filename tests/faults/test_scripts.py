@@ -143,7 +143,7 @@ def test_a_build_shows_how_far_it_is(checkout, build, shown, lines):
     assert len((checkout.folder / "build/cpu/log/build.log").read_text().splitlines()) == lines
 
 
-def test_on_a_terminal_that_is_one_line(checkout):
+def test_on_a_terminal_the_progress_of_a_build_is_one_line(checkout):
     checkout.program()
     checkout.stand_in("cmake", NINJA)
     shown = OnTerminal([checkout.folder / "run.sh"], checkout.user, **checkout.environment())

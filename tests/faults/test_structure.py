@@ -200,7 +200,7 @@ def test_rule_refuses(rule, path, text):
 
 
 @pytest.mark.parametrize("launch", ["(*copy)<<<1, 2>>>(a);", "copy<<<1, 2>>>;", "copy<<<[] { return 1; }(), 2>>>(a);"])
-def test_what_is_no_plain_launch_is_refused(tmp_path, launch):
+def test_launches_that_are_not_plain_are_refused(tmp_path, launch):
     (tmp_path / "kernel.cu").write_text(f"int a[] = {{1}};\n{launch}\n")
     done = finished(["cmake", "-D", f"SOURCE={tmp_path}/kernel.cu", "-D", f"RESULT={tmp_path}/kernel.cpp", "-P",
                      TOP / "tests/emulation/TranslateLaunches.cmake"])

@@ -55,7 +55,7 @@ def test_a_candidate_is_taken(folder, ranks):
     assert method["why_single"] == (None if method["time_block"] > 1 else "the fastest measured")
 
 
-def test_a_short_run_takes_what_it_had_time_for(folder):
+def test_a_short_run_takes_the_kernel_that_it_had_time_to_measure(folder):
     result, record = run(folder)
     tuning = record["method"]["tuning"]
     assert not tuning["complete"] and tuning["measured_s"] < 1

@@ -29,7 +29,7 @@ TEST(DeviceHost, StopwatchTakesTheTimeOfWork) {
 
 using DeviceCuda = CudaTest;
 
-TEST_F(DeviceCuda, SaysWhatItIs) {
+TEST_F(DeviceCuda, DescribesItself) {
   const DeviceInfo info = device->info();
   EXPECT_EQ(device->backend(), Backend::cuda);
   EXPECT_EQ(info.backend, Backend::cuda);
@@ -85,7 +85,7 @@ TEST_F(DeviceCuda, EventsOrderStreams) {
 }
 
 // A longer copy takes longer, and no copy takes zero time.
-TEST_F(DeviceCuda, StopwatchTakesTheTimeOfWhatIsQueued) {
+TEST_F(DeviceCuda, StopwatchTakesTheTimeOfQueuedWork) {
   const Owned<Stream> stream = own_stream(*device, Priority::normal);
   const Buffer from(*device, 256 * mebibyte), to(*device, 256 * mebibyte);
   Stopwatch watch(*device, stream);

@@ -122,7 +122,7 @@ TEST_F(PlacementCuda, IntendedSharingGivesNoWarning) {
 
 // Data that ranks gather for the run's output.
 
-TEST(RunOutput, RankTableComesInRankOrderOnEveryRank) {
+TEST(RunOutput, RankTableIsInRankOrderOnEveryRank) {
   const Communicator world = Communicator::world();
   const auto info = [](std::int64_t rank) {
     const std::string uuid = fmt::format("uuid {}", rank);

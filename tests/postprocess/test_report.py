@@ -138,7 +138,7 @@ def test_a_benchmark_of_another_device_is_reported(run, bench, tmp_path):
     assert "with another copy bandwidth" not in report(bare, tmp_path / "a.html", "--bench", bench).text
 
 
-def test_wrong_arguments_and_what_is_no_run_are_refused_and_leave_nothing(run, tmp_path, tmp_path_factory, monkeypatch, refused):
+def test_wrong_arguments_and_folders_without_a_run_are_refused_and_leave_no_file(run, tmp_path, tmp_path_factory, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
     bare = changed(run, tmp_path_factory.mktemp("bare"))
     for code, arguments in ((2, ["--out", "page.pdf"]), (66, ["--bench", "none.json"]), (73, ["--out", "no/such/folder/page.html"])):

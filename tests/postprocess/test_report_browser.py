@@ -166,7 +166,7 @@ def browser(tmp_path_factory):
     found.end()
 
 
-def test_it_loads_without_a_complaint_and_asks_for_nothing_else(browser, page, kind):
+def test_the_page_loads_without_errors_and_requests_no_other_file(browser, page, kind):
     browser.open(page)
     assert browser.complaints() == [] and browser.requested() == [page.resolve().as_uri()]
     assert browser.value("document.compatMode") == "CSS1Compat"
@@ -217,7 +217,7 @@ def luminance(colour):
     return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear))
 
 
-def test_it_prints(browser, page):
+def test_the_page_can_be_printed(browser, page):
     browser.open(page, dark=True)
     pdf = base64.b64decode(browser.ask("Page.printToPDF", printBackground=False)["data"])
     assert pdf.startswith(b"%PDF") and pdf.rstrip().endswith(b"%%EOF") and len(pdf) > 50000

@@ -47,7 +47,7 @@ def test_numbers_worked_out_by_hand(method, machine, step, hidden):
     assert model.predict(COSTS, method, machine, EIGHT) == (pytest.approx(step * US), pytest.approx(hidden))
 
 
-def test_what_does_not_scale_with_the_exchange():
+def test_costs_that_do_not_depend_on_the_exchange():
     costs = Costs(cell=NS, launch=3 * US, check=20 * US, check_cell=NS / 2)
     alone = Layout((64, 32, 16), (1, 1, 1))
     assert model.predict(costs, Method(check_interval=4), Machine(1), alone) == (
@@ -60,7 +60,7 @@ def share(layout, place, method=Method(), machine=TWO_HOSTS):
     return model.share_of(place, method, machine, layout)
 
 
-def test_what_a_rank_has_to_do():
+def test_the_work_and_the_messages_of_a_rank():
     """A boundary has no neighbour; a periodic axis has one on both sides if it has two parts, none if it has one."""
     row = Layout((10, 6, 11), (1, 1, 4))
     assert share(row, (0, 0, 0)) == ((10, 6, 3), (0, 0, 1), ((INSIDE, 60),))
@@ -375,7 +375,7 @@ def test_ideal_of_weak_scaling_is_level_and_nothing_predicted_is_no_line(tmp_pat
     assert list(line_of(below, "measured")[1]) == pytest.approx([1, 1])
 
 
-def test_what_is_no_run_and_runs_that_make_no_series_are_refused(strong, tmp_path, refused):
+def test_folders_without_a_run_and_runs_of_no_series_are_refused(strong, tmp_path, refused):
     for changes in ({"schema": "isotherm-bench"}, {"schema_version": 4}, {"ranks": []}, {"grid": {"precision": "fp8"}},
                     {"phases_s": {"sweeps": None}}):
         refused(65, "", "scaling", write_run(tmp_path, 1, 1e-3, **changes))

@@ -158,7 +158,7 @@ def test_values_of_records(path, value):
 # Processes
 
 
-def test_a_lock_of_a_process_that_is_gone_is_taken_and_one_of_a_living_one_is_not(tmp_path):
+def test_a_lock_of_an_ended_process_is_taken_and_one_of_a_running_process_is_not(tmp_path):
     with state.DirectoryLock(tmp_path) as held:
         assert held.warning == ""
         expect_failure(73, f"process {os.getpid()} on ", state.DirectoryLock, tmp_path)
@@ -186,7 +186,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
     assert state.read_json(tmp_path / "a") == {"x": None, "y": [1.5, None], "not_finite": {"/x": "nan", "/y/1": "inf"}}
 
 
-def test_a_program_that_is_missing_is_named_and_the_session_folder_lies_where_the_user_wants_such_files(tmp_path, monkeypatch):
+def test_a_missing_program_is_named_and_the_user_chooses_where_session_folders_are(tmp_path, monkeypatch):
     monkeypatch.setenv(SESSIONS, str(tmp_path))
     assert session_folder(1).parent == tmp_path and session_folder(1) != session_folder(2)
     monkeypatch.delenv("ISOTHERM_PROGRAM", raising=False)

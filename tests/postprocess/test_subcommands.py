@@ -33,7 +33,7 @@ def test_the_list_of_subcommands(capsys):
 
 
 @pytest.mark.parametrize("subcommand", SUBCOMMANDS)
-def test_help_and_what_is_missing(subcommand, tmp_path, capsys, refused):
+def test_help_and_missing_arguments_or_files(subcommand, tmp_path, capsys, refused):
     with pytest.raises(SystemExit) as ended:
         main([subcommand, "--help"])
     text = capsys.readouterr().out
@@ -173,7 +173,7 @@ def test_tables_hold_every_line(run, ramp):
     assert run.record == json.loads((ramp / "run.json").read_text())
 
 
-def test_nothing_is_read_before_it_is_asked_for(tmp_path):
+def test_nothing_is_read_before_it_is_requested(tmp_path):
     for sweep in range(3):
         with h5py.File(tmp_path / f"demo_{sweep:08d}.hdf", "w") as file:
             file.create_group("isotherm").attrs["no"] = "snapshot"

@@ -364,8 +364,8 @@ TEST(Hiding, IsTheExchangeTimeThatDoesNotLengthenTheStep) {
 constexpr const char* open_mpi = "Open MPI v5.0.7";
 constexpr const char* cray = "MPI VERSION    : CRAY MPICH version 8.1.28.29 (ANL base 3.4a2)";
 
-// The library's own statement counts, nothing is guessed, and Cray MPICH has a switch.
-TEST(GpuAwareMpi, IsJudgedByWhatMpiSays) {
+// The MPI library must state its support; Cray MPICH must also have its environment variable set.
+TEST(GpuAwareMpi, FollowsFromTheStatementsOfMpi) {
   const std::string off =
       "the GPU support of " + std::string(cray) + " is off; set MPICH_GPU_SUPPORT_ENABLED=1";
   const struct {
@@ -418,7 +418,7 @@ TEST(HalvedDecomposition, KeepsCellsWithTheirRank) {
   }
 }
 
-TEST(GpuAwareMpi, CannotBeAskedBeforeMpiHasStarted) {
+TEST(GpuAwareMpi, CannotBeQueriedBeforeMpiHasStarted) {
   expect_start(why_mpi_takes_no_device_memory(), "MPI can be asked only when it has started; isotherm check");
 }
 

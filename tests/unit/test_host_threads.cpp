@@ -188,7 +188,7 @@ TEST_F(Cgroup, LeastQuotaOfTheLevels) {
   EXPECT_EQ(quota("4:cpu,cpuacct:/job/step\n"), 2.5);
 }
 
-TEST(HostMemory, LiesWithinTheMachineAndItsGroups) {
+TEST(HostMemory, IsWithinTheLimitsOfTheMachineAndItsGroups) {
   const MemoryInfo memory = make_host_device()->memory();
   EXPECT_GT(memory.free_bytes, 0u);
   EXPECT_LE(memory.free_bytes, memory.total_bytes);

@@ -114,7 +114,7 @@ TEST(RegionValue, SphereAndCylinderCoverCentresInside) {
     expect_cells(config, applied(config, {round}), [&](Vector3 at) { return is_within(round, at) ? 4 : 0; });
 }
 
-TEST(RegionValue, AGaussianAddsToWhatIsThere) {
+TEST(RegionValue, AGaussianIsAddedToTheField) {
   const Config config = grid({4, 3, 2});
   const auto cells = applied(config, {shape(Shape::constant, 300), bell({1.2, 2.1, 3.1}, 0.15, 50)});
   const GridAxes axes(config);
@@ -123,7 +123,7 @@ TEST(RegionValue, AGaussianAddsToWhatIsThere) {
   EXPECT_NEAR(cells[3 + 4 * 1], 300 + 50 * std::exp(-r2 / (2 * 0.15 * 0.15)), 1e-12);
 }
 
-TEST(RegionValue, FormulasSeeTheCentreAndTheScaleComesLast) {
+TEST(RegionValue, FormulasUseTheCentreAndTheScaleIsAppliedLast) {
   const Config config = grid({4, 3, 2});
   const auto cells = applied(config, {formula("x + 10*y + 100*z")}, {{0, 0, 0}, {4, 3, 2}}, 0.5);
   expect_cells(config, cells, [](Vector3 at) { return 0.5 * (at[0] + 10 * at[1] + 100 * at[2]); });

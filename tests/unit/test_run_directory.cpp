@@ -58,7 +58,7 @@ TEST_F(RunDirectoryTest, RejectsPathsThatCannotBeOne) {
   expect_refused("/proc/isotherm/run", "");  // even for root
 }
 
-TEST_F(RunDirectoryTest, LinkIsRemovedAndItsTargetStaysAndSoDoFolders) {
+TEST_F(RunDirectoryTest, RemovesLinksButNotTheirTargetsOrFolders) {
   prepare(at("run"));
   fs::create_directories(at("run/folder"));
   for (const char* mine : {"target", "run/folder/run.json"}) write_file(at(mine), "mine");
@@ -68,7 +68,7 @@ TEST_F(RunDirectoryTest, LinkIsRemovedAndItsTargetStaysAndSoDoFolders) {
   for (const char* mine : {"target", "run/folder/run.json"}) EXPECT_EQ(read_file(at(mine)), "mine");
 }
 
-TEST_F(RunDirectoryTest, FilesOfOurNamesThatNoRunWroteStay) {
+TEST_F(RunDirectoryTest, FilesNamedLikeThoseOfARunAreKept) {
   write_file(at("deck.yaml"), "the user's deck");
   write_file(at("plate_00000010.checkpoint.hdf"), "cells");
   for (const bool resumes : {false, true}) expect_refused(folder_.path(), " (it holds", true, resumes);
@@ -76,7 +76,7 @@ TEST_F(RunDirectoryTest, FilesOfOurNamesThatNoRunWroteStay) {
   EXPECT_EQ(folder_.names().size(), 2u);
 }
 
-TEST_F(RunDirectoryTest, FolderOfOurNameIsNotRemoved) {
+TEST_F(RunDirectoryTest, AFolderNamedLikeAFileOfARunIsNotRemoved) {
   prepare(at("run"));
   fs::create_directories(at("run/run.json"));
   expect_refused(at("run"), "", true);
@@ -96,7 +96,7 @@ TEST(RunFiles, NamesSayTheirSweep) {
     EXPECT_EQ(sweep_of_file(other, "plate", checkpoint_suffix), std::nullopt) << other;
 }
 
-TEST(RunFiles, AreThoseOfTheNamesThatARunGives) {
+TEST(RunFiles, AreRecognisedByTheirNames) {
   const char* const ours =
       "latest latest.part run.json run.log run.json.part history.csv.aside probes.csv.2.aside "
       "p_00000001.checkpoint.hdf p_00000001.checkpoint.hdf.part p_00000001.checkpoint.hdf.aside "

@@ -400,7 +400,7 @@ TEST(ProgressRate, AdaptsToANewSpeedWithinMinutes) {
 }
 
 // The slowest mode decays by a constant factor per sweep; the earlier modes decay faster.
-TEST(ProgressRate, SteadyRunEndsWhereItsResidualMeetsTheTolerance) {
+TEST(ProgressRate, SteadyRunEndsWhereItsResidualReachesTheTolerance) {
   ProgressRate rate;
   const auto residual = [](std::int64_t sweep) {
     return std::exp(-1e-3 * static_cast<double>(sweep)) + 50 * std::exp(-1e-1 * static_cast<double>(sweep));

@@ -56,7 +56,7 @@ def test_rows_have_the_values_that_are_due_and_known(tmp_path):
     assert list(run(tmp_path, deck, "material={diffusivity: 1e-4}")[1][0]) == plain + ["min_K", "max_K", "mean_K", "nan_cells"]
 
 
-def test_a_run_that_diverges_says_how_many_cells_it_lost(tmp_path):
+def test_the_history_of_a_diverged_run_counts_nan_cells(tmp_path):
     deck = slab(temperature(400), temperature(250), problem={"steps": 600, "dt": 10, "allow_unstable": True, "check_interval": 600})
     run(tmp_path, deck, "output.histogram.bins=2", code=76)
     last = runs.history(tmp_path / "out")[-1]

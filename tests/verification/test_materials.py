@@ -163,7 +163,7 @@ def test_multigrid_takes_few_cycles_where_conductivity_jumps(tmp_path, cells, re
 @pytest.mark.parametrize("more", [
     {"regions": [box("good", [3 / 12] * 3, [9 / 12] * 3)], "contacts": [{"between": ["poor", "good"], "resistance": 1}]},
     {"regions": [box("insulation", [2 / 12] * 3, [10 / 12] * 3), box("good", [3 / 12] * 3, [9 / 12] * 3)]}], ids=["contact", "shell"])
-def test_chebyshev_damps_what_is_nearly_insulated(tmp_path, more):
+def test_chebyshev_damps_the_mode_of_a_nearly_insulated_part(tmp_path, more):
     """No line of cells through the body shows how slowly its inside cools: a cycle reduces that mode to 1 %, too."""
     deck = {**jumps([12] * 3, []), **more}
     deck["materials"]["insulation"] = {"conductivity": 1e-3}

@@ -168,7 +168,7 @@ def test_a_series_of_a_grid_one_cell_thick_in_x_counts_along_the_first_other_axi
     assert [level["cells"] for level in levels] == [[1 if n == 1 else n * factor for n in cells] for factor in (1, 2, 4)]
 
 
-def test_an_order_that_there_is_not_or_that_is_not_reached(tmp_path):
+def test_an_order_that_is_undefined_or_not_reached(tmp_path):
     refused = run(tmp_path, mode_deck([1, 1, 1]), code=65)
     assert "verify.order: a grid of a single cell has no order" in refused
     run(tmp_path, "verify_order.yaml", "verify.expected_order=4", "verify.order=[8,16,32]", code=76)
