@@ -364,7 +364,7 @@ TEST(Hiding, IsTheExchangeTimeThatDoesNotLengthenTheStep) {
 constexpr const char* open_mpi = "Open MPI v5.0.7";
 constexpr const char* cray = "MPI VERSION    : CRAY MPICH version 8.1.28.29 (ANL base 3.4a2)";
 
-// The MPI library must state its support; Cray MPICH must also have its environment variable set.
+// The statement of the MPI library decides. Cray MPICH may make none, and needs an environment variable.
 TEST(GpuAwareMpi, FollowsFromTheStatementsOfMpi) {
   const std::string off =
       "the GPU support of " + std::string(cray) + " is off; set MPICH_GPU_SUPPORT_ENABLED=1";
