@@ -215,7 +215,7 @@ void Level<T>::initialise() {
   if (is_free) {
     // No boundary fixes the temperature: the initial state is shifted to the mean of the deck. Jacobi sweeps
     // of a balanced problem preserve it.
-    fill(*config_.problem.mean_temperature - mean());
+    fill(config_.problem.mean_temperature.value() - mean());
   }
   hold_voids();
 }

@@ -279,8 +279,9 @@ TEST_P(OneAnswer, OfMultigrid) {
   mixed.precision = Precision::mixed;
   expect_one_answer_of_cycles<double>(MethodName::multigrid, mixed, device());
   // And a periodic axis that is coarsened to one cell, and another whose subdomains have ghosts at edges.
-  for (const Config& around : {decks::periodic_along({1}, decks::steady({24, 40, 12})),
-                               decks::periodic_along({0, 2}, decks::steady({6, 40, 33}))})
+  Config edges = decks::periodic_along({0, 2}, decks::steady({6, 40, 33}));
+  edges.boundaries[2] = {BoundaryKind::convection, Expression(285.0), 40};
+  for (const Config& around : {decks::periodic_along({1}, decks::steady({24, 40, 12})), edges})
     expect_one_answer_of_cycles<double>(MethodName::multigrid, around, device());
 }
 
