@@ -7,6 +7,15 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
+# Flags with which a compiler may reorder arithmetic: with them fields would have other bits.
+string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
+foreach(variable CMAKE_CXX_FLAGS CMAKE_CXX_FLAGS_${build_type} CMAKE_CUDA_FLAGS CMAKE_CUDA_FLAGS_${build_type})
+  if("${${variable}}" MATCHES "-Ofast|-(ffast|funsafe|fassociative|freciprocal)-math[a-z-]*|--?use_fast_math")
+    message(FATAL_ERROR "isotherm: ${variable} has ${CMAKE_MATCH_0}, which changes the bits of fields; set it "
+                        "without this flag: -D ${variable}=...")
+  endif()
+endforeach()
+
 add_library(isotherm_settings INTERFACE)
 target_include_directories(isotherm_settings INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
 # One answer: the compiler must not contract a*b+c or reorder operations. (The suppressed warnings of nvcc

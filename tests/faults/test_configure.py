@@ -29,7 +29,7 @@ HIDDEN_MORE = {"XXHASH": ["-DXXHASH_INCLUDE_DIR="],
 def configure(build, *options, code=0):
     """Clears what earlier tests hid or found, but keeps the slow compiler and MPI checks."""
     forget = ["-UCMAKE_DISABLE_FIND_PACKAGE_*", "-UMUPARSER_*", "-UXXHASH_*", "-UISOTHERM_HDF5", "-UISOTHERM_NVCC",
-              "-UHDF5_*", "-UCMAKE_CUDA_*"]
+              "-UHDF5_*", "-UCMAKE_CUDA_*", "-UCMAKE_CXX_FLAGS*"]
     return finished([CMAKE, "-S", TOP, "-B", build, *forget, "-DISOTHERM_CUDA=OFF", "-DISOTHERM_TESTS=OFF", *options], code)
 
 
@@ -63,6 +63,15 @@ def test_a_missing_library_is_named(build, name):
     assert done.stderr.count("CMake Error") == 1
     reason, remedy = message(done.stderr).split(" found; ")
     assert name.removesuffix("Toolkit").lower() in reason.lower() and MISSING[name] in remedy
+
+
+@pytest.mark.parametrize("variable, value, words", [
+    ("CMAKE_CXX_FLAGS", "-g -ffast-math", ["-ffast-math"]), ("CMAKE_CXX_FLAGS_RELEASE", "-Ofast", ["-Ofast"]),
+    ("CMAKE_CUDA_FLAGS", "--use_fast_math", ["--use_fast_math"]),
+    ("CMAKE_CUDA_FLAGS_RELEASE", "-Xcompiler=-funsafe-math-optimizations", ["-funsafe-math-optimizations"])])
+def test_a_value_that_cannot_be_used_is_named(build, variable, value, words):
+    text = message(configure(build, f"-D{variable}={value}", code=1).stderr)
+    assert all(word in text for word in [variable, *words]), text
 
 
 @pytest.mark.parametrize("kind", ["PARALLEL", "SERIAL"])
