@@ -250,7 +250,7 @@ def test_the_image_is_built_by_the_steps_of_run_sh(tmp_path):
     install, = [line for line in checkout.called("apt-get") if " install " in line]
     assert {"g++", "libopenmpi-dev", "libhdf5-openmpi-dev", "python3-h5py", "git"} <= set(install.split())
     configured, built, *rest = checkout.called("cmake")
-    assert "--preset cuda" in configured and "ISOTHERM_TESTS=OFF" in configured
+    assert all(words in configured for words in ("--preset cuda", "ISOTHERM_TESTS=OFF", "ISOTHERM_HOST_KERNELS=ALL"))
     assert "--build" in built and built.endswith("--target isotherm")
     assert rest == ["cmake --install build/cuda --prefix /usr/local"]
     assert [path for path in root.rglob("*") if path.name not in ("opt", "var", "lib", "apt", "lists")] == []
