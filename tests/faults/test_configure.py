@@ -74,6 +74,12 @@ def test_a_value_that_cannot_be_used_is_named(build, variable, value, words):
     assert all(word in text for word in [variable, *words]), text
 
 
+def test_a_preset_is_for_all_processors_even_after_run_sh(build):
+    """An option after the preset overrides it, as in run.sh."""
+    assert "  host      NATIVE " in configure(build, "--preset", "cpu", "-DISOTHERM_HOST_KERNELS=NATIVE").stdout
+    assert "  host      ALL " in configure(build, "--preset", "cpu").stdout
+
+
 @pytest.mark.parametrize("kind", ["PARALLEL", "SERIAL"])
 def test_the_requested_kind_of_hdf5_is_used(build, kind):
     """Either kind is used if installed, otherwise it is an error; the other kind is never used."""
