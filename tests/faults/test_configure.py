@@ -105,6 +105,18 @@ def test_an_hdf5_of_another_mpi(build, tmp_path):
     assert message(done.stderr).startswith(f"isotherm: HDF5 ({hdf5}) was built for another MPI (it needs libmpich.so.12, and ")
 
 
+@pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+def test_a_tree_inside_another_repository_does_not_record_its_revision(tmp_path):
+    (tmp_path / "tree").mkdir()
+    git = ["git", "-C", tmp_path, "-c", "user.name=a", "-c", "user.email=a@b"]
+    finished([*git, "init", "-q"], 0)
+    finished([*git, "commit", "-q", "--allow-empty", "-m", "outer"], 0)
+    revision = finished([*git, "rev-parse", "--short=12", "HEAD"], 0).stdout.strip()
+    for source, recorded in ((tmp_path, revision), (tmp_path / "tree", "unknown")):
+        finished([CMAKE, f"-DSOURCE={source}", f"-DOUTPUT={tmp_path}/info.cpp", "-P", TOP / "cmake" / "WriteBuildInfo.cmake"], 0)
+        assert f'"{recorded}"' in (tmp_path / "info.cpp").read_text()
+
+
 @pytest.fixture
 def project(tmp_path):
     """An empty project with our PreLoad.cmake, and folders of commands with Ninja and without."""
