@@ -242,13 +242,14 @@ def test_the_image_is_built_by_the_steps_of_run_sh(tmp_path):
     root, checkout = tmp_path / "image", Checkout(tmp_path)
     (root / "var/lib/apt/lists/of a mirror").mkdir(parents=True)
     shutil.copytree(TOP / "cmake", root / COPIED["cmake"].lstrip("/"))
-    for name, body in {"dpkg-query": "exit 1", "git": "", "nvcc": "echo release 12.6"}.items():
+    for name, body in {"dpkg-query": "exit 1", "git": "[[ $1 != ls-files ]] || printf 'a b\\0'", "nvcc": "echo release 12.6"}.items():
         checkout.stand_in(name, body)
     script = re.sub(r"(?<= )/(opt|var)/", rf"{root}/\1/", SECTIONS["post"])
     assert re.findall(r"(?<= )/\S*", script.replace(str(root), "image:")) == ["/usr/local"], script
     finished(["sh", "-ec", script], 0, env=checkout.environment(ISOTHERM_PRESET=""))
     install, = [line for line in checkout.called("apt-get") if " install " in line]
     assert {"g++", "libopenmpi-dev", "libhdf5-openmpi-dev", "python3-h5py", "git"} <= set(install.split())
+    assert checkout.called("git")[-1] == "git checkout -q -- a b"  # what is not copied, else the revision is "modified"
     configured, built, *rest = checkout.called("cmake")
     assert all(words in configured for words in ("--preset cuda", "ISOTHERM_TESTS=OFF", "ISOTHERM_HOST_KERNELS=ALL"))
     assert "--build" in built and built.endswith("--target isotherm")
