@@ -1,4 +1,17 @@
-# Compiler settings of all targets.
+# Values of options that are words, and compiler settings of all targets.
+# In any case: without this, "off" would build CUDA.
+foreach(option ISOTHERM_CUDA ISOTHERM_HDF5 ISOTHERM_HOST_KERNELS)
+  string(TOUPPER "${${option}}" word)
+  string(REGEX REPLACE "^(TRUE|YES|1)$" "ON" word "${word}")
+  string(REGEX REPLACE "^(FALSE|NO|0)$" "OFF" word "${word}")
+  get_property(words CACHE ${option} PROPERTY STRINGS)
+  if(NOT word IN_LIST words)
+    list(JOIN words ", " words)
+    message(FATAL_ERROR "isotherm: ${option}=${${option}} is not known; use one of ${words}")
+  endif()
+  set(${option} ${word})
+endforeach()
+
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo" FORCE)
 endif()

@@ -28,8 +28,8 @@ HIDDEN_MORE = {"XXHASH": ["-DXXHASH_INCLUDE_DIR="],
 
 def configure(build, *options, code=0):
     """Clears what earlier tests hid or found, but keeps the slow compiler and MPI checks."""
-    forget = ["-UCMAKE_DISABLE_FIND_PACKAGE_*", "-UMUPARSER_*", "-UXXHASH_*", "-UISOTHERM_HDF5", "-UISOTHERM_NVCC",
-              "-UHDF5_*", "-UCMAKE_CUDA_*", "-UCMAKE_CXX_FLAGS*"]
+    forget = ["-UCMAKE_DISABLE_FIND_PACKAGE_*", "-UMUPARSER_*", "-UXXHASH_*", "-UISOTHERM_HDF5", "-UISOTHERM_HOST_KERNELS",
+              "-UISOTHERM_NVCC", "-UHDF5_*", "-UCMAKE_CUDA_*", "-UCMAKE_CXX_FLAGS*"]
     return finished([CMAKE, "-S", TOP, "-B", build, *forget, "-DISOTHERM_CUDA=OFF", "-DISOTHERM_TESTS=OFF", *options], code)
 
 
@@ -66,7 +66,8 @@ def test_a_missing_library_is_named(build, name):
 
 
 @pytest.mark.parametrize("variable, value, words", [
-    ("CMAKE_CXX_FLAGS", "-g -ffast-math", ["-ffast-math"]), ("CMAKE_CXX_FLAGS_RELEASE", "-Ofast", ["-Ofast"]),
+    ("ISOTHERM_CUDA", "of", ["AUTO, ON, OFF"]), ("ISOTHERM_HDF5", "yes", ["AUTO, PARALLEL, SERIAL"]),
+    ("ISOTHERM_HOST_KERNELS", "AVX2", ["ALL, NATIVE"]), ("CMAKE_CXX_FLAGS", "-g -ffast-math", ["-ffast-math"]), ("CMAKE_CXX_FLAGS_RELEASE", "-Ofast", ["-Ofast"]),
     ("CMAKE_CUDA_FLAGS", "--use_fast_math", ["--use_fast_math"]),
     ("CMAKE_CUDA_FLAGS_RELEASE", "-Xcompiler=-funsafe-math-optimizations", ["-funsafe-math-optimizations"])])
 def test_a_value_that_cannot_be_used_is_named(build, variable, value, words):
@@ -74,10 +75,15 @@ def test_a_value_that_cannot_be_used_is_named(build, variable, value, words):
     assert all(word in text for word in [variable, *words]), text
 
 
+def test_options_are_read_in_any_case(build):
+    done = configure(build, "-DISOTHERM_CUDA=False", "-DISOTHERM_HOST_KERNELS=native", "-DISOTHERM_HDF5=auto")
+    assert "  CUDA      none" in done.stdout and "  host      NATIVE " in done.stdout
+
+
 def test_a_preset_is_for_all_processors_even_after_run_sh(build):
     """An option after the preset overrides it, as in run.sh."""
     assert "  host      NATIVE " in configure(build, "--preset", "cpu", "-DISOTHERM_HOST_KERNELS=NATIVE").stdout
-    assert "  host      ALL " in configure(build, "--preset", "cpu").stdout
+    assert "  host      ALL " in output(CMAKE, "-S", TOP, "-B", build, "--preset", "cpu")
 
 
 @pytest.mark.parametrize("kind", ["PARALLEL", "SERIAL"])
