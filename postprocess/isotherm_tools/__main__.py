@@ -10,7 +10,7 @@ import isotherm_tools
 from isotherm_tools.program import FILE_MISSING, IO, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure, failing
 from isotherm_tools.text import in_quotes, printable
 
-REMEDY = "source build/env.sh, which run.sh makes, or install the package with what it needs: pip install ./postprocess"
+REMEDY = "source build/env.sh (made by run.sh), set ISOTHERM_PYTHON to a Python 3.9 or newer with numpy, h5py, matplotlib, or pip install ./postprocess"
 PACKAGES = {"numpy": "numpy", "h5py": "h5py", "matplotlib": "matplotlib", "PIL": "pillow"}
 # Subcommands that need none of these packages, and start without loading them.
 STARTERS = {"baseline": "baseline", "compare": "compare", "study": "study.command"}
