@@ -16,13 +16,17 @@ large_test_packages=(mkdocs-material paraview python3-paraview clang-14 libclang
 grep -qs '^ID=ubuntu' /etc/os-release || large_test_packages+=(chromium ffmpeg)
 check_packages=(clang-format-14 codespell shellcheck git)
 
-# The packages above belong to the system's interpreter; another python3 may come first on PATH.
-python=${ISOTHERM_PYTHON:-/usr/bin/python3}
-
 fail() {  # fail CODE MESSAGE
   echo "$program: $2" >&2
   exit "$1"
 }
+
+# The packages above belong to the system's interpreter; another python3 may come first on PATH.
+python=/usr/bin/python3
+if [[ ${ISOTHERM_PYTHON:-} ]]; then
+  python=$(type -P "$ISOTHERM_PYTHON") || fail 69 "ISOTHERM_PYTHON: there is no program $ISOTHERM_PYTHON; set it to a Python 3.9 or newer"
+  python=$(realpath -s "$python")  # scripts change folders; a link of a virtual environment stays
+fi
 
 # watch NAME LOG: copies the output of a command to LOG, and shows the progress of a build ("[12/345] ..." of Ninja,
 # "[ 12%] ..." of make): on a terminal in one line that is rewritten, otherwise in a line for each tenth.
@@ -76,7 +80,11 @@ apt_install() {
 
 # Touches no network when everything is there.
 install_packages() {
-  [[ ${ISOTHERM_INSTALL:-yes} != no ]] || return 0
+  case ${ISOTHERM_INSTALL:-yes} in
+    yes) ;;
+    no) return 0 ;;
+    *) fail 2 "ISOTHERM_INSTALL=$ISOTHERM_INSTALL is not known; use yes or no" ;;
+  esac
   if ! command -v dpkg-query >/dev/null; then
     echo "$program: not a Debian or Ubuntu system, so packages are not checked; needed are the likes of: $*"
     return 0
@@ -163,6 +171,7 @@ write_environment() {
   {
     echo "# Made by run.sh, to be sourced: isotherm, its tools (isotherm-report, ...), and a python3 that has isotherm_tools and its packages."
     echo "export PATH=$(quoted "$top/build/bin"):\"\$PATH\""
+    [[ ! ${ISOTHERM_PYTHON:-} ]] || echo "export ISOTHERM_PYTHON=$(quoted "$interpreter")"  # isotherm NAME starts it
     # For root in a container: Open MPI's mpirun, which studies start, refuses to run as root without both variables.
     ((EUID != 0)) || echo "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
   } >"$top/build/env.sh"

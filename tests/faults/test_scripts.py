@@ -52,6 +52,12 @@ def test_failed_step_is_named_in_one_line(checkout, command, body, step):
     assert before == f"run.sh: {step} failed" and "all is lost" in Path(log).read_text()
 
 
+@pytest.mark.parametrize("variable, value, code", [("ISOTHERM_INSTALL", "NO", 2), ("ISOTHERM_PYTHON", "venv/none", 69)])
+def test_a_setting_that_cannot_be_used_is_named_before_any_work(checkout, variable, value, code):
+    result = checkout.call("run.sh", code=code, **{variable: value})
+    assert result.stderr.startswith(f"run.sh: {variable}") and value in result.stderr and checkout.calls.read_text() == ""
+
+
 def test_nothing_is_installed_if_the_user_forbids_it(checkout):
     checkout.stand_in("dpkg-query", "exit 1")
     checkout.program()
@@ -165,21 +171,21 @@ def type_in(checkout, *lines, **environment):
 def test_env_sh_is_named_and_puts_program_and_tools_on_the_path(checkout):
     (checkout.folder / "postprocess").symlink_to(TOP / "postprocess")
     checkout.program()
-    result = checkout.call("run.sh", ISOTHERM_PYTHON=sys.executable)
+    result = checkout.call("run.sh", ISOTHERM_PYTHON=os.path.relpath(sys.executable, checkout.user))
     line, = [line for line in result.stdout.splitlines() if "source " in line]
     source = line[line.index("source "):]
     done = type_in(checkout, "cd ..", source, "isotherm list", "python3 -m isotherm_tools slice --help", "isotherm-slice --help",
-                   "python3 -c 'import sys; print(sys.executable)'", PYTHONDONTWRITEBYTECODE="1")
+                   "python3 -c 'import sys; print(sys.executable)'", "echo $ISOTHERM_PYTHON", PYTHONDONTWRITEBYTECODE="1")
     assert done.stderr == "" and checkout.called("isotherm")[-1] == "isotherm list"
-    assert done.stdout.count("usage: isotherm slice") == 2 and done.stdout.splitlines()[-1] == sys.executable
+    assert done.stdout.count("usage: isotherm slice") == 2 and done.stdout.splitlines()[-2:] == [sys.executable] * 2
 
 
 def test_in_a_sourced_shell_run_sh_works_again_and_root_may_start_ranks(checkout):
     """With ISOTHERM_PYTHON=python3, which is then the script in build/bin: it must not start itself for ever."""
     checkout.program()
     checkout.call("run.sh", ISOTHERM_PYTHON=sys.executable)
-    done = type_in(checkout, "source build/env.sh", "./run.sh", "python3 -c 'import sys; print(sys.executable)'",
-                   "echo ${OMPI_ALLOW_RUN_AS_ROOT-no}${OMPI_ALLOW_RUN_AS_ROOT_CONFIRM-no}", ISOTHERM_PYTHON="python3")
+    done = type_in(checkout, "source build/env.sh", "ISOTHERM_PYTHON=python3 ./run.sh", "python3 -c 'import sys; print(sys.executable)'",
+                   "echo ${OMPI_ALLOW_RUN_AS_ROOT-no}${OMPI_ALLOW_RUN_AS_ROOT_CONFIRM-no}")
     assert done.stdout.splitlines()[-2:] == [sys.executable, "11" if os.geteuid() == 0 else "nono"]
 
 
