@@ -98,7 +98,7 @@ if(NOT ISOTHERM_CUDA STREQUAL "OFF")
 endif()
 
 # hypre, which `isotherm bench solve` also measures if it is found and links with this MPI.
-option(ISOTHERM_HYPRE "measure hypre in bench solve, where it is found" ON)
+option(ISOTHERM_HYPRE "Measure hypre in bench solve, if it is found" ON)
 if(ISOTHERM_HYPRE)
   find_path(HYPRE_INCLUDE_DIR HYPRE_struct_ls.h PATH_SUFFIXES hypre)
   find_library(HYPRE_LIBRARY HYPRE)

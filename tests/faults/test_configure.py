@@ -29,7 +29,7 @@ HIDDEN_MORE = {"XXHASH": ["-DXXHASH_INCLUDE_DIR="],
 def configure(build, *options, code=0):
     """Clears what earlier tests hid or found, but keeps the slow compiler and MPI checks."""
     forget = ["-UCMAKE_DISABLE_FIND_PACKAGE_*", "-UMUPARSER_*", "-UXXHASH_*", "-UISOTHERM_HDF5", "-UISOTHERM_HOST_KERNELS",
-              "-UISOTHERM_NVCC", "-UHDF5_*", "-UCMAKE_CUDA_*", "-UCMAKE_CXX_FLAGS*"]
+              "-UISOTHERM_NVCC", "-UISOTHERM_PYTHON", "-UHDF5_*", "-UCMAKE_CUDA_*", "-UCMAKE_CXX_FLAGS*"]
     return finished([CMAKE, "-S", TOP, "-B", build, *forget, "-DISOTHERM_CUDA=OFF", "-DISOTHERM_TESTS=OFF", *options], code)
 
 
@@ -67,7 +67,9 @@ def test_a_missing_library_is_named(build, name):
 
 @pytest.mark.parametrize("variable, value, words", [
     ("ISOTHERM_CUDA", "of", ["AUTO, ON, OFF"]), ("ISOTHERM_HDF5", "yes", ["AUTO, PARALLEL, SERIAL"]),
-    ("ISOTHERM_HOST_KERNELS", "AVX2", ["ALL, NATIVE"]), ("CMAKE_CXX_FLAGS", "-g -ffast-math", ["-ffast-math"]), ("CMAKE_CXX_FLAGS_RELEASE", "-Ofast", ["-Ofast"]),
+    ("ISOTHERM_HOST_KERNELS", "AVX2", ["ALL, NATIVE"]),
+    ("ISOTHERM_PYTHON", "venv/python3", [f"={os.getcwd()}/venv/python3 does not exist"]),
+    ("CMAKE_CXX_FLAGS", "-g -ffast-math", ["-ffast-math"]), ("CMAKE_CXX_FLAGS_RELEASE", "-Ofast", ["-Ofast"]),
     ("CMAKE_CUDA_FLAGS", "--use_fast_math", ["--use_fast_math"]),
     ("CMAKE_CUDA_FLAGS_RELEASE", "-Xcompiler=-funsafe-math-optimizations", ["-funsafe-math-optimizations"])])
 def test_a_value_that_cannot_be_used_is_named(build, variable, value, words):
