@@ -1,14 +1,13 @@
 # Installs a tree that may be moved: the program, its decks, the Python package of the tools, and a script for each tool
 # that finds the package relative to itself. They are in libexec, as pip would replace scripts of these names in bin.
-include(GNUInstallDirs)
 # The loader does not search the folders of a cluster's modules by itself.
 set_target_properties(isotherm PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS isotherm RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 set(share ${CMAKE_INSTALL_DATADIR}/isotherm)
 install(DIRECTORY inputs DESTINATION ${share})
 install(DIRECTORY postprocess DESTINATION ${share}
-        PATTERN __pycache__ EXCLUDE PATTERN "*.egg-info" EXCLUDE)
-file(RELATIVE_PATH package "/${CMAKE_INSTALL_LIBEXECDIR}/isotherm" "/${share}/postprocess")
+        PATTERN __pycache__ EXCLUDE PATTERN "*.egg-info" EXCLUDE PATTERN build EXCLUDE)
+file(RELATIVE_PATH package ${tool_folder} ${CMAKE_INSTALL_FULL_DATADIR}/isotherm/postprocess)
 isotherm_write_tools(${PROJECT_BINARY_DIR}/install_tools "\$here/${package}")
 install(DIRECTORY ${PROJECT_BINARY_DIR}/install_tools/ DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/isotherm USE_SOURCE_PERMISSIONS)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -40,7 +40,7 @@ std::string this_program() {
 std::vector<fs::path> folders() {
   const fs::path here = fs::path(this_program()).parent_path();
   // Folders of the build tree, and of an installation.
-  std::vector<fs::path> all{here / "tools", here, here.parent_path() / "libexec" / "isotherm"};
+  std::vector<fs::path> all{here / "tools", here, (here / ISOTHERM_TOOL_FOLDER).lexically_normal()};
   const char* path = std::getenv("PATH");
   std::istringstream text(path ? path : "");
   for (std::string folder; std::getline(text, folder, ':');)

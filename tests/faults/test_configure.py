@@ -29,7 +29,7 @@ HIDDEN_MORE = {"XXHASH": ["-DXXHASH_INCLUDE_DIR="],
 def configure(build, *options, code=0):
     """Clears what earlier tests hid or found, but keeps the slow compiler and MPI checks."""
     forget = ["-UCMAKE_DISABLE_FIND_PACKAGE_*", "-UMUPARSER_*", "-UXXHASH_*", "-UISOTHERM_HDF5", "-UISOTHERM_HOST_KERNELS",
-              "-UISOTHERM_NVCC", "-UISOTHERM_PYTHON", "-UHDF5_*", "-UCMAKE_CUDA_*", "-UCMAKE_CXX_FLAGS*"]
+              "-UISOTHERM_NVCC", "-UISOTHERM_PYTHON", "-UHDF5_*", "-UCMAKE_CUDA_*", "-UCMAKE_CXX_FLAGS*", "-UCMAKE_INSTALL_*"]
     return finished([CMAKE, "-S", TOP, "-B", build, *forget, "-DISOTHERM_CUDA=OFF", "-DISOTHERM_TESTS=OFF", *options], code)
 
 
@@ -165,6 +165,19 @@ def test_a_generator_that_the_user_names_is_used(project, words, environment):
     assert generator(project, *words, **environment) == MAKEFILES
 
 
+@pytest.mark.parametrize("folder, from_program, package", [
+    ("lib", "../lib/isotherm", "../../share/isotherm/postprocess"),
+    ("/usr/local/a/b", "../a/b/isotherm", "../../../share/isotherm/postprocess")])
+def test_program_and_tools_find_each_other_in_any_folder(build, folder, from_program, package):
+    """And tools of earlier versions are removed from the build."""
+    old = build / "install_tools" / "isotherm-old"
+    old.touch()
+    configure(build, "-DCMAKE_INSTALL_PREFIX=/usr/local", f"-DCMAKE_INSTALL_LIBEXECDIR={folder}")
+    assert re.search(rf'ISOTHERM_TOOL_FOLDER=[^.]*{re.escape(from_program)}\W', (build / "compile_commands.json").read_text())
+    assert f'package="$here/{package}"\n' in (build / "install_tools" / "isotherm-study").read_text()
+    assert not old.exists()
+
+
 def output(*command, **options):
     return finished(command, 0, **options).stdout
 
@@ -173,6 +186,7 @@ def test_program_decks_and_tools_are_installed_and_run(prefix, tmp_path):
     assert output(prefix / "bin/isotherm", "--version", cwd=tmp_path).startswith("isotherm ")
     installed, ours = (sorted(path.name for path in folder.iterdir()) for folder in (prefix / "share/isotherm/inputs", TOP / "inputs"))
     assert installed == ours and "quickstart.yaml" in installed
+    assert not (prefix / "share/isotherm/postprocess/build").exists()  # of pip
     command = [sys.executable, "-c", "import isotherm_tools.__main__ as cli; print(cli.__file__); cli.parser()"]
     environment = os.environ | {"PYTHONPATH": str(prefix / "share/isotherm/postprocess")}
     assert output(*command, cwd=tmp_path, env=environment).startswith(str(prefix))
