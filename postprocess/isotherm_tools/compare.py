@@ -343,15 +343,15 @@ def norms_agree(a, b, exact, cells):
 
 
 def read_tuning(path):
-    """The file's content; None if there is no file."""
+    """The file's content; None if there is no file, or one of version 1, whose entries the program drops too."""
     if not Path(path).exists():
         return None
     with failing((OSError, ValueError, KeyError, TypeError), DATA,
                  lambda error: f"{in_quotes(path)} is no tuning file ({error}); name another with --keep, or remove it"):
         content = json.loads(Path(path).read_text(encoding="utf-8"))
-        if content["schema"] != "isotherm-tuning" or not isinstance(content["entries"], list):
-            raise ValueError("it has another schema")
-        return content
+        if content["schema"] != "isotherm-tuning" or content["version"] not in (1, 2) or not isinstance(content["entries"], list):
+            raise ValueError("it has another schema or version")
+        return content if content["version"] == 2 else None
 
 
 def keep(path, job, measurement, entries):

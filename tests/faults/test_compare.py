@@ -225,8 +225,14 @@ def test_settings_that_cannot_run_are_reported(folder):
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_the_winner_is_kept_for_runs(folder, ranks):
+    """The file is first of a later version, which is refused before any run, then of version 1, whose entries are dropped."""
     named = ["solver.kernel=openmp"] if ranks > 1 else []
-    done, record = compare(folder, *named, "--axes", "halo_width" if named else "kernel", "--keep", "tuning.json", ranks=ranks)
+    words = [*named, "--axes", "halo_width" if named else "kernel", "--keep", "tuning.json"]
+    old = '{"schema": "isotherm-tuning", "version": %d, "entries": [{}]}'
+    (folder / "tuning.json").write_text(old % 3)
+    assert ran("compare", "deck.yaml", *words, cwd=folder, code=65).stdout == ""
+    (folder / "tuning.json").write_text(old % 1)
+    done, record = compare(folder, *words, ranks=ranks)
     entry, = json.loads((folder / "tuning.json").read_text())["entries"]
     assert re.search("^kept in tuning.json: kernel (?:temporal_)?openmp ", done.stdout, re.MULTILINE)
     ran("run", "deck.yaml", *named, "solver.tuning_file=tuning.json", ranks=ranks if ranks > 1 else 0, cwd=folder)
