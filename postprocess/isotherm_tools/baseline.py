@@ -1,10 +1,11 @@
 """isotherm baseline EARLIER.json LATER.json: reports figures of merit that got worse. Compares two runs, two comparisons or two
 benchmarks, for sites that run the same deck after every change of their machine or of the program."""
 
+import re
 from pathlib import Path
 from typing import NamedTuple
 
-from isotherm_tools.program import DATA, DIVERGED, Failure, Parser, failing, number_from, read_record, say
+from isotherm_tools.program import DATA, DIVERGED, KERNELS, Failure, Parser, failing, number_from, read_record, say
 from isotherm_tools.text import aligned, counted, escaped, extent_text, in_quotes
 
 SCHEMAS = ("isotherm-run", "isotherm-compare", "isotherm-bench")
@@ -18,6 +19,9 @@ PLACES = [("cell_updates", "performance", "points_per_s", 1e-9, "GLUP/s", "highe
           ("halo_hidden", "halo", "hidden_percent", 1, "%", "higher"),
           ("write_bandwidth", "snapshots", "bandwidth_bytes_per_s", 1e-9, "GB/s", "higher"),
           ("write_hidden", "snapshots", "hidden_percent", 1, "%", "higher")]
+# Words in the names of figures of early comparisons, old to new.
+WORDS = {"policy": "tile", "depth": "halo_width", "graph": "cuda_graph", "overlap=in_sweep": "overlap=in_kernel",
+         **{f"kernel={old}": f"kernel={new}" for old, new in KERNELS.items()}}
 RIGHT = (0, 10, 75)  # exit codes of runs whose answer is right
 
 
@@ -54,9 +58,10 @@ class Measured:
 
 
 def grid_subject(content):
-    """"256 x 256 x 256 fp64 by euler on 2 ranks (Some CPU with 4 threads)". Steady problems have other methods than transient ones;
-    threads of the host do not make a GPU faster."""
-    method = (content.get("method") or {}).get("name") or (content.get("measured") or {}).get("method")
+    """"256 x 256 x 256 fp64 by euler on 2 ranks (Some CPU with 4 threads)". Early records do not name their method; threads of the host
+    do not make a GPU faster."""
+    method = (content.get("method") or {}).get("name") or (content.get("measured") or {}).get("method") or (
+        "jacobi" if "kind: steady" in content["deck"]["resolved"] else "euler")
     devices = {rank["device"] + (f" with {counted(rank['threads'], 'thread')}" if rank["backend"] == "cpu" else "")
                for rank in content["ranks"]}
     return (grid_text(content["grid"]["cells"], content["grid"]["precision"], method, len(content["ranks"]))
@@ -64,8 +69,7 @@ def grid_subject(content):
 
 
 def grid_text(cells, precision, method, ranks):
-    """`method`: None in early records."""
-    return f"{extent_text(cells)} {precision}{f' by {escaped(method)}' if method else ''} on {counted(ranks, 'rank')}"
+    return f"{extent_text(cells)} {precision} by {escaped(method)} on {counted(ranks, 'rank')}"
 
 
 def bench_subject(content):
@@ -82,7 +86,8 @@ def bench_subject(content):
 
 
 def figures_of(content):
-    figures = {name: Figure(each["value"], each["unit"], each["better"]) for name, each in content["figures_of_merit"].items()}
+    figures = {re.sub(rf"\b({'|'.join(WORDS)})\b", lambda found: WORDS[found[0]], name): Figure(each["value"], each["unit"], each["better"])
+               for name, each in content["figures_of_merit"].items()}
     if figures or content["schema"] != "isotherm-run" or content["exit_code"] not in RIGHT:
         return figures
     return known((name, (content.get(section) or {}).get(key), *rest) for name, section, key, *rest in PLACES)

@@ -106,6 +106,7 @@ RENAMED = {
         "entries": {"row": "kernel", "policy": "tile", "depth": "time_block"},
     },
 }
+KERNELS = {"bulk_pipeline": "tma_pipeline", "fused": "temporal", "fused_openmp": "temporal_openmp"}
 # Keys that the first records lack, with the value that applied then; None: not known. Version 2 of run.json has other words in `result`;
 # version 3, like version 2 of a benchmark, has no `baseline`, and no `weights` of its decomposition.
 LATER = {
@@ -134,13 +135,7 @@ def read_record(path, schemas, noun, hint):
     if version > known:
         raise Failure(DATA, f"{path} has schema version {version}, and this package reads versions up to {known}; "
                             "use that of the isotherm that wrote it")
-    with_new_names(content)
-    for section, later in LATER.items() if schema == "isotherm-run" else ():  # keys that exist are kept, also if they are null
-        if isinstance(later, dict) and isinstance(content.get(section, {}), dict):
-            content[section] = {**copy.deepcopy(later), **content.get(section, {})}
-        else:
-            content.setdefault(section, later)
-    return content
+    return in_present_form(content)
 
 
 def content_of(path, noun):
@@ -149,14 +144,22 @@ def content_of(path, noun):
     return failing(kinds, DATA, lambda error: f"{path} is no {noun} of isotherm ({printable(repr(error), 200)})")
 
 
-def with_new_names(content):
-    """Renames old keys of the record to the present ones, in place; returns the record."""
-    for section, names in RENAMED.get(content.get("schema"), {}).items():
+def in_present_form(content):
+    """Gives the record the present names and the keys that it lacks, in place; returns the record."""
+    schema = content.get("schema")
+    for section, names in RENAMED.get(schema, {}).items():
         value = content.get(section)
-        for each in value if isinstance(value, list) else [value]:
+        for each in [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]:
             for old, new in names.items():
-                if isinstance(each, dict) and old in each and new not in each:
+                if old in each and new not in each:
                     each[new] = each.pop(old)
+            if "kernel" in each and content.get("subject") != "reduction":  # the reduction `fused` keeps its name
+                each["kernel"] = KERNELS.get(str(each["kernel"]), each["kernel"])
+    for section, later in LATER.items() if schema == "isotherm-run" else ():  # keys that exist are kept, also if they are null
+        if isinstance(later, dict) and isinstance(content.get(section, {}), dict):
+            content[section] = {**copy.deepcopy(later), **content.get(section, {})}
+        else:
+            content.setdefault(section, later)
     return content
 
 

@@ -18,8 +18,8 @@ from matplotlib.ticker import NullLocator, PercentFormatter
 from isotherm_tools import figures
 from isotherm_tools import scaling_model as model
 from isotherm_tools.program import (
-    COMMAND_LINE, DATA, UNAVAILABLE, Failure, Program, add_subcommand, check_outputs, content_of, number_from, raise_error,
-    read_record, write_text)
+    COMMAND_LINE, DATA, UNAVAILABLE, Failure, Program, add_subcommand, check_outputs, content_of, in_present_form,
+    number_from, raise_error, read_record, write_text)
 from isotherm_tools.studies import Study, is_study
 from isotherm_tools.text import aligned, counted, csv_text, format_time, groups
 
@@ -36,9 +36,9 @@ class RunRecord:
         """`run`: its directory or run.json. `content`, `name`: from a study, which holds the records of its runs."""
         path = Path(run)
         self.path = path / "run.json" if path.is_dir() and content is None else path
-        if content is None:
-            content = read_record(self.path, "isotherm-run", "run record", "name the directory of a finished run")
         with content_of(self.path, "run record"):
+            content = in_present_form(content) if content is not None else read_record(
+                self.path, "isotherm-run", "run record", "name the directory of a finished run")
             self.name = name or content["name"]
             performance, method, phases, split = (content[key] for key in ("performance", "method", "phases_s", "decomposition"))
             if performance["step_s"] is None:

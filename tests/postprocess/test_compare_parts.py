@@ -91,6 +91,14 @@ def test_another_method_or_number_of_threads_is_another_subject(tmp_path, change
     expect_failure(65, "their figures cannot be compared", baseline.check_subject, measured(tmp_path), measured(tmp_path, **changes).subject)
 
 
+def test_early_comparisons_have_the_present_names(tmp_path):
+    name = "kernel=fused_openmp policy=2rows overlap=in_sweep depth=2 graph=false reduction=fused: time_per_sweep"
+    found = measured(tmp_path, schema="isotherm-compare", schema_version=1, method=None, deck={"resolved": "problem:\n  kind: steady\n"},
+                     figures_of_merit={name: RUN["figures_of_merit"]["time"]})
+    assert " by jacobi on " in found.subject and list(found.figures) == [
+        "kernel=temporal_openmp tile=2rows overlap=in_kernel halo_width=2 cuda_graph=false reduction=fused: time_per_sweep"]
+
+
 def test_missing_figures_are_gone_and_any_rise_from_zero_is_worse(tmp_path):
     verdict = baseline.Verdict(measured(tmp_path), figures(idle=1.0), 1000)
     assert (verdict.worse, verdict.gone) == (1, ["speed", "time", "share"])
@@ -120,21 +128,22 @@ def test_benchmarks_of_other_threads_are_other_subjects(tmp_path):
     expect_failure(65, "(A with 1 thread), and this is", baseline.check_subject, one, two.subject, two.parts)
 
 
-def test_the_entries_of_a_benchmark(tmp_path):
+@pytest.mark.parametrize("subject, old, name", [("stencil", "fused", "temporal"), ("reduction", "fused", "fused")])
+def test_the_entries_of_a_benchmark(tmp_path, subject, old, name):
     grid = {"precision": "fp64", "cells": [8, 8, 8]}
     row = {**grid, "kernel": "copy", "tile": "-", "time_block": 1, "verdict": "right", "points_per_s": None, "bandwidth_bytes_per_s": 5e9,
            "copy_bandwidth_share_percent": None}
     exchange = {**grid, "transport": "host", "face": "x-", "ghosts": 2, "verdict": "right", "exchange_s": {"median": 3e-6},
                 "latency_s": None}
-    entries = [row, {**row, "kernel": "fused", "tile": "tiles", "time_block": 4, "points_per_s": 2e9, "copy_bandwidth_share_percent": 90.0},
+    entries = [row, {**row, "kernel": old, "tile": "tiles", "time_block": 4, "points_per_s": 2e9, "copy_bandwidth_share_percent": 90.0},
                {**row, "kernel": "wrong", "verdict": "wrong"}, exchange,
                {**grid, "method": "multigrid", "solve_s": {"median": 2e-3}}, {**grid, "way": "gathered", "bandwidth_bytes_per_s": 1e9, "raw_share_percent": 50.0}]
-    found = measured(tmp_path, **BENCH, entries=entries)
-    assert found.subject == "bench stencil with boundaries, norm l2 on 2 ranks (A)"
+    found = measured(tmp_path, **{**BENCH, "subject": subject}, entries=entries)
+    assert found.subject == f"bench {subject} with boundaries, norm l2 on 2 ranks (A)"
     assert {name: (each.value, each.unit, each.better) for name, each in found.figures.items()} == {
         "copy fp64 8 x 8 x 8": (pytest.approx(5), "GB/s", "higher"),
-        "fused tiles time block 4 fp64 8 x 8 x 8": (pytest.approx(2), "GPts/s", "higher"),
-        "fused tiles time block 4 fp64 8 x 8 x 8, of a copy": (90, "%", "higher"),
+        f"{name} tiles time block 4 fp64 8 x 8 x 8": (pytest.approx(2), "GPts/s", "higher"),
+        f"{name} tiles time block 4 fp64 8 x 8 x 8, of a copy": (90, "%", "higher"),
         "host x- 2 layers fp64 8 x 8 x 8": (pytest.approx(3), "us", "lower"),
         "multigrid fp64 8 x 8 x 8": (pytest.approx(2), "ms", "lower"),
         "gathered fp64 8 x 8 x 8": (pytest.approx(1), "GB/s", "higher"), "gathered fp64 8 x 8 x 8, of raw": (50, "%", "higher")}

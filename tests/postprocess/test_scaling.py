@@ -453,6 +453,15 @@ def test_a_study_is_a_series_of_its_runs(study, tmp_path, capsys):
     assert content["rows"][2]["measured"] is None and 0 < content["rows"][2]["predicted"]["efficiency"] < 1
     assert (tmp_path / "a.svg").stat().st_size > 10000
 
+    def age(record):
+        for run in (case["run"] for case in record["cases"]):
+            run["schema_version"], run["method"]["depth"] = 1, run["method"].pop("halo_width")
+            run["method"].pop("tile"), run.pop("halo")
+
+    assert main(["scaling", str(changed_study(study, tmp_path, age)), *MACHINE, "--ranks", "4", "--json", str(path)]) == 0
+    aged = json.loads(path.read_text())["rows"]
+    assert [row["predicted"] for row in aged] == [row["predicted"] for row in content["rows"]]
+
 
 def test_the_page_has_figure_and_table(study, tmp_path):
     page, (one, two) = report(study, tmp_path / "page.html"), runs_of(study)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from glob import escape
 
-from isotherm_tools.program import CANNOT_CREATE, DATA, VERSIONS, Failure, cannot_write, failing, with_new_names, write_text
+from isotherm_tools.program import CANNOT_CREATE, DATA, VERSIONS, Failure, cannot_write, failing, in_present_form, write_text
 from isotherm_tools.text import counted, escaped, in_quotes, shortened
 
 DONE, NOT_CONVERGED, INTERNAL, STOPPED, DIVERGED = 0, 10, 70, 75, 76
@@ -64,7 +64,7 @@ def read_json(path, known=None):
 
 
 def run_record(case):
-    return with_new_names(read_json(case.folder / "run.json", VERSIONS["isotherm-run"]))
+    return in_present_form(read_json(case.folder / "run.json", VERSIONS["isotherm-run"]))
 
 
 def case_statuses(deck, cases):
