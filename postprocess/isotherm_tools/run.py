@@ -98,7 +98,7 @@ class Run:
         """The message of a run that stopped or failed before its snapshots; None for other runs, or without run.json."""
         with suppress(Failure, KeyError):
             has_some = "\n  snapshots: true\n" in self.record["deck"]["resolved"]
-            return self.record["message"] if has_some and self.record["result"] in ("STOPPED", "FAILED") else None
+            return self.record["message"] if has_some and self.record["result"] in ("STOPPED", "FAILED", "FAIL") else None
         return None
 
     def materials(self, axis, index):

@@ -193,7 +193,8 @@ def test_a_missing_file_is_a_failure_with_one_line(tmp_path):
     (tmp_path / "case").mkdir()
     (tmp_path / "case" / "run.json").touch()
     expect_failure(66, f"name one, such as {tmp_path / 'case'}", lambda: run.snapshots)
-    for result, snapshots, said in (("STOPPED", "true", "ended before one was due (stopped by SIGTERM; resume it)"),
+    early = "ended before one was due (stopped by SIGTERM; resume it)"
+    for result, snapshots, said in (("STOPPED", "true", early), ("FAIL", "true", early),
                                     ("STOPPED", "false", "was the run made with"), ("DONE", "true", "was the run made with")):
         (tmp_path / "run.json").write_text(json.dumps({**json.loads(RECORDS[0].read_text()), "result": result, "deck": {
             "resolved": f"output:\n  snapshots: {snapshots}\n"}, "message": "stopped by SIGTERM; resume it"}))
