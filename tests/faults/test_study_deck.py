@@ -75,9 +75,10 @@ def test_cases_that_match_all_keys_of_an_entry_are_left_out(parse):
     matrix = "  matrix: {problem.steps: [1, 2.0], precision: [fp32, fp64]}\n"
     assert names(parse(study(matrix + "  exclude: [{problem.steps: 2, precision: fp32}]\n"))) == [
         "steps-1_precision-fp32", "steps-1_precision-fp64", "steps-2.0_precision-fp64"]
-    deck = parse(study(matrix + "  exclude: [{problem.steps: 5}]\n"))
-    assert len(deck.cases) == 4
-    assert deck.warnings == ["deck.yaml:12:12: study.exclude.0: excludes no further case; remove it?"]
+    deck = parse(study(matrix + "  exclude: [{problem.steps: 5}, {problem.steps: 2}, {problem.steps: 2, precision: fp32}]\n"))
+    assert len(deck.cases) == 2
+    assert deck.warnings == ["deck.yaml:12:29: study.exclude.0.problem.steps: no case has the value 5; use one of 1, 2.0",
+                             "deck.yaml:12:12: study.exclude.2: excludes no further case; remove it?"]
     assert names(parse(study("  matrix: {problem.steps: [1, 2]}\n  list: [{name: a}, {name: b}]\n"
                              "  exclude: [{name: b, problem.steps: 1}]\n"))) == ["steps-1_a", "steps-2_a", "steps-2_b"]
 
@@ -135,6 +136,7 @@ WRONG = [
     ("  limit: 5\n", "deck.yaml:10:1: study: has no cases; add matrix, zip or list, or a section scaling"),
     ("  matrix: {ranks: [0]}\n", "deck.yaml:11:20: study.ranks: 0 is out of range; write a whole number from 1 to 1e6"),
     ("  matrix: {precision: [fp32]}\n  report: [stepp_s]\n", "deck.yaml:12:11: study.report: unknown column"),
+    ("  matrix: {precision: [fp32]}\n  sort: method.depth\n", "deck.yaml:12:9: study.sort: 'method.depth' is an old path; use method.halo_width"),
     # Excluded cases.
     ("  matrix: {precision: [fp32, fp64]}\n  exclude: [{precision: fp32}, {precision: fp64}]\n",
      "deck.yaml:12:12: study.exclude: leaves out all 2 cases; remove an entry"),

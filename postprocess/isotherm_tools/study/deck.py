@@ -12,12 +12,13 @@ from itertools import product
 from math import prod
 from pathlib import Path
 
-from isotherm_tools.program import DATA, UNAVAILABLE, Failure, raise_error
+from isotherm_tools.program import DATA, RENAMED, UNAVAILABLE, Failure, raise_error
 from isotherm_tools.study import collection
 from isotherm_tools.text import counted, groups, meant, printable, shortened
 
 MOST_CASES = 100000  # before exclusion
 MOST_LINES = 100  # lines of problems
+MOST_VALUES = 8  # in a warning
 SHOWN = 3  # names of cases after a problem that not all cases have
 LONGEST_NAME = 120  # bytes, so that a file name with suffix and sweep has less than 255
 KEY = r"\{([^{}]*)\}"  # of study.name
@@ -186,8 +187,7 @@ class Expansion:
             word = settings.pop("name", {"text": ""})["text"]
             values = {**{key: node["same"] for key, node in settings.items()}, "name": word}
             entry = next((i for i, each in enumerate(excluded) if all(
-                values.get(key["name"]) == item.get("text" if key["name"] == "name" else "same")
-                for key, item in zip(each["keys"], each["items"]))), None)
+                values.get(key["name"]) == compared(key, item) for key, item in zip(each["keys"], each["items"]))), None)
             if entry is not None:
                 left_out[entry] += 1
             else:
@@ -198,7 +198,7 @@ class Expansion:
                 self.cases.append(StudyCase(ranks.get("count", 1), settings, run["count"], of_series, word))
         for i, cases in enumerate(left_out):
             if cases == 0:
-                self.problems.add(f"study.exclude.{i}", "excludes no further case; remove it?", is_warning=True)
+                self.warn_of_needless(f"study.exclude.{i}", excluded[i], axes)
         left = len(self.cases)
         if not left:
             self.problems.add("study.exclude", f"leaves out all {count} cases; remove an entry")
@@ -207,6 +207,17 @@ class Expansion:
                                              "study.limit) to have them all, or exclude some")
         else:
             name_cases(self)
+
+    def warn_of_needless(self, path, entry, axes):
+        """An entry excludes no case: it is wrong if no case has one of its values, else earlier entries exclude its cases."""
+        for key, item in zip(entry["keys"], entry["items"]):
+            nodes = [settings[key["name"]] for axis in axes for settings in axis if key["name"] in settings]
+            if compared(key, item) not in [compared(key, node) for node in nodes]:
+                known = list(dict.fromkeys(printable(node["yaml"]) for node in nodes))
+                self.problems.add(f"{path}.{key['name']}", f"no case has the value {printable(item['yaml'])}; use one of "
+                                  f"{', '.join(shortened(known, MOST_VALUES))}", item["at"], is_warning=True)
+                return
+        self.problems.add(path, "excludes no further case; remove it?", is_warning=True)
 
     def lists(self, node, path, may_repeat=False):
         """{key: [values]}: an axis for each key."""
@@ -298,6 +309,10 @@ class Expansion:
         return True
 
 
+def compared(key, node):
+    return node.get("text" if key["name"] == "name" else "same")
+
+
 def number_node(number, place):
     return {"at": place, "yaml": str(number), "same": str(number), "text": str(number), "count": number}
 
@@ -357,8 +372,11 @@ def check_sections(sections, found, problems):
     known = ["name", "ranks", "state", "exit_code", *varied, *collection.OF_RUN,
              *(collection.OF_SCALING if sections["scaling"] else [])]
     asked = [(name, "study.report") for name in sections["report"]] + ([(sections["sort"], "study.sort")] if sections["sort"] else [])
+    renamed = {f"{section}.{old}": f"{section}.{new}" for section, names in RENAMED["isotherm-run"].items() for old, new in names.items()}
     for name, key in asked:
-        if "." not in name and name not in known:
+        if name in renamed:
+            problems.add(key, f"'{name}' is an old path; use {renamed[name]}")
+        elif "." not in name and name not in known:
             problems.add(key, f"unknown column '{printable(name)}'; "
                               + meant(name, known, f"use one of {', '.join(known)}, or a path within run.json"))
     for i, option in enumerate(sections["options"]):
