@@ -63,8 +63,7 @@ AXES = [
     Axis("cuda_graph", "solver.cuda_graph", lambda *_: ["false", "true"]),
     # If the axis is not named, only those that `auto` may choose.
     Axis("reduction", "solver.reduction",
-         lambda job, named: [row["name"] for row in job.rows("reductions") if named or row["automatic"]]),
-]
+         lambda job, named: [row["name"] for row in job.rows("reductions") if named or row["automatic"]])]
 
 
 def parse_axes(text):
@@ -409,7 +408,7 @@ def parse(words):
                  description="Runs all legal combinations of the keys that a deck does not fix, checks that the bits agree, and ranks them.")
     top.add_argument("deck", nargs="?", help="the deck, a YAML file")
     top.add_argument("overrides", nargs="*", metavar="key.path=value", help="replaces any key of the deck")
-    top.add_argument("--from", dest="source", metavar="FILE", help="instead of a deck: an .hdf file of a run, which contains its resolved deck")
+    top.add_argument("--from", dest="source", metavar="FILE", help="instead of a deck: an .hdf file of a run, with its resolved deck")
     top.add_argument("--axes", default="", help=f"what varies: {','.join(axis.name for axis in AXES)} (default: those that the deck does "
                                                 "not fix, within the limit, without tile and time_block)")
     top.add_argument("--ranks", type=number_from(1, 1000000), default=1, metavar="N", help="ranks of each run (default: 1)")

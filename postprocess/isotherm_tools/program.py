@@ -95,17 +95,12 @@ def launched_rank():
 # that these lack, so that no other code has to check for them.
 
 VERSIONS = {"isotherm-run": 3, "isotherm-bench": 2, "isotherm-compare": 2}  # of the others: 1
-# Keys renamed within a version that has not been released: by section, old to new.
+# Keys, by section, and kernels renamed within a version that has not been released: old to new.
 RENAMED = {
-    "isotherm-run": {
-        "method": {"policy": "tile", "depth": "halo_width", "fused": "time_block"},
-        "profile": {"shells_s": "exterior_s", "walls_s": "boundaries_s"}, "histogram": {"row": "kernel"},
-    },
-    "isotherm-bench": {
-        "options": {"walls": "boundaries", "seconds_per_row_s": "seconds_per_kernel_s"},
-        "entries": {"row": "kernel", "policy": "tile", "depth": "time_block"},
-    },
-}
+    "isotherm-run": {"method": {"policy": "tile", "depth": "halo_width", "fused": "time_block"}, "histogram": {"row": "kernel"},
+                     "profile": {"shells_s": "exterior_s", "walls_s": "boundaries_s"}},
+    "isotherm-bench": {"options": {"walls": "boundaries", "seconds_per_row_s": "seconds_per_kernel_s"},
+                       "entries": {"row": "kernel", "policy": "tile", "depth": "time_block"}}}
 KERNELS = {"bulk_pipeline": "tma_pipeline", "fused": "temporal", "fused_openmp": "temporal_openmp"}
 # Keys that the first records lack, with the value that applied then; None: not known. Version 2 of run.json has other words in `result`;
 # version 3, like version 2 of a benchmark, has no `baseline`, and no `weights` of its decomposition.
@@ -115,8 +110,7 @@ LATER = {
     "halo": {"hidden_percent": None, "exchange_s": None, "exposed_s": None, "links": []},
     "residual": {"last_sweep": None, "check": "immediate", "extra_sweeps": 0},
     "histogram": None, "end_state": None, "sources": None, "grid": {"lengths_m": None},
-    "continuation": {"checkpoints": 0, "newest_checkpoint": None, "restarted_from": None, "stopped_by": None},
-}
+    "continuation": {"checkpoints": 0, "newest_checkpoint": None, "restarted_from": None, "stopped_by": None}}
 
 
 def read_record(path, schemas, noun, hint):
@@ -156,10 +150,9 @@ def in_present_form(content):
             if "kernel" in each and content.get("subject") != "reduction":  # the reduction `fused` keeps its name
                 each["kernel"] = KERNELS.get(str(each["kernel"]), each["kernel"])
     for section, later in LATER.items() if schema == "isotherm-run" else ():  # keys that exist are kept, also if they are null
-        if isinstance(later, dict) and isinstance(content.get(section, {}), dict):
-            content[section] = {**copy.deepcopy(later), **content.get(section, {})}
-        else:
-            content.setdefault(section, later)
+        found = content.setdefault(section, copy.deepcopy(later))
+        if isinstance(later, dict) and isinstance(found, dict):
+            content[section] = {**copy.deepcopy(later), **found}
     return content
 
 

@@ -47,13 +47,9 @@ MOST_FAILURES = 8  # in the box at the top; the table of states has all
 
 def study_page(study, record, benches):
     devices = Counter(rank["device"] for case in study.cases if case.run for rank in case.run["ranks"])
-    sections = [
-        summary(study),
-        Section("scaling", "Scaling", [part for each in study.scaling for part in series_parts(study, each)]),
-        results(study), against(study), states(study),
-        *(bench_section(number, bench, devices) for number, bench in enumerate(benches, 1)),
-        what_was_studied(study, record, devices),
-    ]
+    scaled = [part for each in study.scaling for part in series_parts(study, each)]
+    sections = [summary(study), Section("scaling", "Scaling", scaled), results(study), against(study), states(study), *(
+        bench_section(number, bench, devices) for number, bench in enumerate(benches, 1)), what_was_studied(study, record, devices)]
     lead = f"{counted(len(study.cases), 'case')}: {', '.join(map(study.title, study.varied)) or 'nothing varies'}; " \
            f"collected {record['collected']}"
     return page(study.name, result(study), lead, sections, f"isotherm {record['version']} ({record['git_revision']})")
@@ -134,15 +130,12 @@ def what_was_studied(study, record, devices):
         ("deck", record["deck"]), ("cases", len(study.cases)),
         ("ranks", ", ".join(sorted({short(case.value("ranks")) for case in study.cases}, key=float))),
         ("devices", ", ".join(devices)), ("collected", record["collected"]),
-        ("program", f"{record['version']}, {record['git_revision']}"),
-    ])])
+        ("program", f"{record['version']}, {record['git_revision']}")])])
 
 
 HEAD = ("ranks", "grid", "runs", "per sweep", "predicted", "speed-up", "efficiency", "predicted", "hidden", "predicted", "remark")
-KINDS = {
-    STRONG: "The grid is the same on all counts: efficiency is T1 / (n Tn).",
-    "weak": "The cells of a rank are the same on all counts: efficiency is T1 / Tn.",
-}
+KINDS = {STRONG: "The grid is the same on all counts: efficiency is T1 / (n Tn).",
+         "weak": "The cells of a rank are the same on all counts: efficiency is T1 / Tn."}
 
 
 def series_parts(study, scaled):
@@ -195,8 +188,7 @@ def run_page(run, record, benches):
     sections = [
         answer(record, if_there(lambda: run.history)), body_section(run), field(run), convergence(run), performance(record),
         Section("time", "Where the time went", [pictures(chart, table(("phase", "least", "mean", "most"), rows))]),
-        *(bench_section(number, bench, devices) for number, bench in enumerate(benches, 1)), what_was_run(run, problem),
-    ]
+        *(bench_section(number, bench, devices) for number, bench in enumerate(benches, 1)), what_was_run(run, problem)]
     made_by = record["provenance"]
     where = f"{counted(len(record['ranks']), 'rank')} on {counted(len(made_by['hosts']), 'host')}"
     lead = f"{problem}; {where}, {', '.join(devices)}; {made_by['started'] or 'start unknown'}"
@@ -319,8 +311,7 @@ def convergence(run):
          + shown(residual["last_sweep"], " at sweep {}".format, "")),
         ("tolerance", residual["tolerance"] and f"{residual['tolerance']:g} ({residual['criterion']})"),
         ("convergence", str(residual["convergence"]).replace("_", " ")),
-        ("sweeps beyond it", residual["extra_sweeps"] or None), *verification(run.record["verification"]),
-    ])])
+        ("sweeps beyond it", residual["extra_sweeps"] or None), *verification(run.record["verification"])])])
 
 
 def small(figure, alt, caption):
@@ -353,21 +344,20 @@ def performance(record):
             "this run on its own devices. Subdomains that fit a cache can exceed it."))
     parts.append(facts([
         ("halo", shown(speed["halo_fraction_percent"], "{:.1f} % of the stepping time".format, None)),
-        ("values that vary in time", shown(speed.get("values_fraction_percent"), "{:.1f} % of the stepping time".format, None)),
+        ("varying values of boundaries and sources",
+         shown(speed.get("values_fraction_percent"), "{:.1f} % of the stepping time".format, None)),
         ("time of an exchange", halo.get("exchange_s") and si(halo["exchange_s"], "s")),
         ("added to each sweep", shown(halo.get("exposed_s"), lambda value: si(value, "s"), None)),
         ("hidden", shown(halo.get("hidden_percent"), percent, None)),
         ("files of the field", writing.get("files") and
          f"{writing['files']} of {si(writing['bytes'], 'B')} in {si(writing['write_s'], 's')}"
          + shown(writing["hidden_percent"], ", {:.1f} % hidden behind sweeps".format, "")),
-        ("memory", f"{si(memory['host_peak_bytes'], 'B')} host peak of a rank, {si(memory['estimate_bytes'], 'B')} estimated"),
-    ]))
+        ("memory", f"{si(memory['host_peak_bytes'], 'B')} host peak of a rank, {si(memory['estimate_bytes'], 'B')} estimated")]))
     figures_of_merit = [
         ("cell updates", si(speed["points_per_s"], "Pts/s"), f"{speed['sweeps']} sweeps"),
         ("time per sweep", si(speed["step_s"], "s"), "of the slowest rank"),
         ("effective bandwidth", si(effective, "B/s"), f"{speed['bytes_per_point']:g} bytes per point, least traffic"),
-        ("share of the copy bandwidth", percent(speed["copy_bandwidth_share_percent"]), f"a copy at {si(copy, 'B/s')}"),
-    ]
+        ("share of the copy bandwidth", percent(speed["copy_bandwidth_share_percent"]), f"a copy at {si(copy, 'B/s')}")]
     if halo.get("hidden_percent") is not None:
         figures_of_merit.append(("halo hidden", percent(halo["hidden_percent"]), "of an exchange, behind sweeps"))
     links = halo.get("links") or []
@@ -412,11 +402,9 @@ def what_was_run(run, problem):
 
 
 # A sentence for each result; other results are explained by the message.
-MEANING = {
-    "VERIFIED": "The errors against the exact solution are within the bounds of the deck.",
-    "CONVERGED": "The residual has reached its tolerance.",
-    "NOT CONVERGED": "The run ended before the residual reached its tolerance.",
-}
+MEANING = {"VERIFIED": "The errors against the exact solution are within the bounds of the deck.",
+           "CONVERGED": "The residual has reached its tolerance.",
+           "NOT CONVERGED": "The run ended before the residual reached its tolerance."}
 
 
 def answer(record, history):

@@ -420,8 +420,7 @@ def as_json(series):
             "cell_s": costs.cell, "launch_s": costs.launch, "check_s": costs.check, "check_cell_s": costs.check_cell,
             "halo_width": method.halo_width, "overlap": method.overlap, "check_interval": finite(method.check_interval),
             "ranks_per_host": machine.ranks_per_host, "message_overhead_s": machine.overhead,
-            "within_host": wire(machine.inside), "between_hosts": wire(machine.between),
-        },
+            "within_host": wire(machine.inside), "between_hosts": wire(machine.between)},
         "rows": [{"run": row.run, **values(OF_ROWS, row), "measured": values(OF_FIGURES, row.measured),
                   "predicted": values(OF_FIGURES, row.predicted)} for row in series.rows],
         "notes": series.notes}, indent=2) + "\n"

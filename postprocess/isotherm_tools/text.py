@@ -176,8 +176,7 @@ WORDS = {
     "effective_bandwidth_bytes_per_s": "effective bandwidth", "copy_bandwidth_share_percent": "share of the copy bandwidth",
     "halo_fraction_percent": "share of the halo", "halo_hidden_percent": "hidden share of the halo",
     "host_peak_bytes": "peak memory", "efficiency_percent": "efficiency", "speedup": "speed-up",
-    **{name: f"heat through {face}" for name, face in FACES.items()},
-}
+    **{name: f"heat through {face}" for name, face in FACES.items()}}
 AXES = {"K": "temperature", "W": "heat into the domain", "J": "heat in the domain", "s": "time"}  # axis titles for several columns
 SHORT = {"min_K": "lowest", "max_K": "peak", "mean_K": "mean", "rate_W": "stored", "source_W": "sources",
          "balance_W": "unaccounted", **FACES}  # names of curves on such an axis

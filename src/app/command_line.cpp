@@ -150,8 +150,7 @@ CLI::App* add_deck_subcommand(CLI::App& app, const char* name, const char* descr
                               std::string& from) {
   CLI::App* subcommand = app.add_subcommand(name, description);
   subcommand->add_option("deck", command.file, "the deck, a YAML file");
-  subcommand->add_option("--from", from,
-                         "instead: a file that a run wrote, .hdf, with its resolved deck in it");
+  subcommand->add_option("--from", from, "instead of a deck: an .hdf file of a run, with its resolved deck");
   subcommand->add_option("overrides", command.overrides, "key.path=value: replaces any key of the deck");
   return subcommand;
 }
@@ -195,7 +194,7 @@ CLI::App* add_subject(CLI::App& bench, BenchSubject subject, const char* descrip
       ->transform(value_of<Precision>());
   app->add_option("--seed", options.seed, "of the random fields (default: 1)")
       ->check(number_from(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()));
-  app->add_option("--json", options.json, "write everything measured to this file");
+  app->add_option("--json", options.json, "write all measurements to this file");
   return app;
 }
 

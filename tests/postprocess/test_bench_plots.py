@@ -57,7 +57,7 @@ def test_bars_are_rates_whiskers_their_spread_and_lines_the_copy_bandwidth(bench
     assert [panel.get_title(loc="left") for panel in panels] == ["10 x 10 x 10, fp64", "10 x 10 x 10, fp32"]
     assert bars(panels[0]) == pytest.approx([0.25e-3, 1e-3, 4e-3])  # GPts/s
     assert bars(panels[1]) == pytest.approx([0.25e-3])
-    assert [text.get_text() for text in panels[0].get_yticklabels()] == ["slow", "fast, 32x8x1", "fused x 4"]
+    assert [text.get_text() for text in panels[0].get_yticklabels()] == ["slow", "fast, 32x8x1", "temporal x 4"]
     # 20 MB/s are 1.25 MPts/s of 16 bytes; a launch of four sweeps moves as much for four times the points.
     assert limits(panels[0], "copy bandwidth measured with it") == pytest.approx([1.25e-3, 1.25e-3, 5e-3])
     assert panels[0].yaxis_inverted()
@@ -200,8 +200,8 @@ def test_time_blocks_rise_under_their_copy_bandwidths(tmp_path):
     fp64, fp32 = time_block_figure(record).axes
     assert [fp64.get_title(loc="left"), fp32.get_title(loc="left")] == ["fp64", "fp32"]
     lines = {line.get_label(): (list(line.get_xdata()), list(line.get_ydata())) for line in fp64.get_lines()}
-    assert lines["fused, 10 x 10 x 10"][0] == [1, 2, 4]
-    assert lines["fused, 10 x 10 x 10"][1] == pytest.approx([1e-3, 2e-3, 4e-3])  # GPts/s
+    assert lines["temporal, 10 x 10 x 10"][0] == [1, 2, 4]
+    assert lines["temporal, 10 x 10 x 10"][1] == pytest.approx([1e-3, 2e-3, 4e-3])  # GPts/s
     assert "slow, 10 x 10 x 10" not in lines and lines["single, 10 x 10 x 10"] == ([1], pytest.approx([1e-3]))
     assert lines["copy bandwidth, one sweep per pass"][1] == pytest.approx([1.25e-3, 1.25e-3])  # 20 MB/s at 16 bytes
     assert lines["copy bandwidth, n sweeps per pass"] == ([1, 4], pytest.approx([1.25e-3, 5e-3]))

@@ -29,8 +29,7 @@ OF_RUN = {
     "time_s": "time_s", "wall_s": "phases_s.total.max",  # over all parts of a case that was stopped and resumed
     "host_peak_bytes": "memory.host_peak_bytes",
     **{name: f"method.{name}" for name in ("kernel", "tile", "reduction", "transport")},
-    "fingerprint": "fingerprint", "message": "message",
-}
+    "fingerprint": "fingerprint", "message": "message"}
 EARLIER = "continuation.restarted_from"  # of a resumed case
 OF_SCALING = ("cells", "speedup", "efficiency_percent", "scaling_base")  # in addition, for a deck with scaling:
 # Reported by default, if a case has them.

@@ -18,7 +18,6 @@ from isotherm_tools.text import counted, groups, meant, printable, shortened
 
 MOST_CASES = 100000  # before exclusion
 MOST_LINES = 100  # lines of problems
-MOST_VALUES = 8  # in a warning
 SHOWN = 3  # names of cases after a problem that not all cases have
 LONGEST_NAME = 120  # bytes, so that a file name with suffix and sweep has less than 255
 KEY = r"\{([^{}]*)\}"  # of study.name
@@ -187,7 +186,8 @@ class Expansion:
             word = settings.pop("name", {"text": ""})["text"]
             values = {**{key: node["same"] for key, node in settings.items()}, "name": word}
             entry = next((i for i, each in enumerate(excluded) if all(
-                values.get(key["name"]) == compared(key, item) for key, item in zip(each["keys"], each["items"]))), None)
+                values.get(key["name"]) == item.get("text" if key["name"] == "name" else "same")
+                for key, item in zip(each["keys"], each["items"]))), None)
             if entry is not None:
                 left_out[entry] += 1
             else:
@@ -212,10 +212,11 @@ class Expansion:
         """An entry excludes no case: it is wrong if no case has one of its values, else earlier entries exclude its cases."""
         for key, item in zip(entry["keys"], entry["items"]):
             nodes = [settings[key["name"]] for axis in axes for settings in axis if key["name"] in settings]
-            if compared(key, item) not in [compared(key, node) for node in nodes]:
-                known = list(dict.fromkeys(printable(node["yaml"]) for node in nodes))
-                self.problems.add(f"{path}.{key['name']}", f"no case has the value {printable(item['yaml'])}; use one of "
-                                  f"{', '.join(shortened(known, MOST_VALUES))}", item["at"], is_warning=True)
+            form = "text" if key["name"] == "name" else "same"
+            if item.get(form) not in [node.get(form) for node in nodes]:
+                known = ", ".join(dict.fromkeys(printable(node["yaml"]) for node in nodes))
+                self.problems.add(f"{path}.{key['name']}", f"no case has the value {printable(item['yaml'])}; use one of {known}",
+                                  item["at"], is_warning=True)
                 return
         self.problems.add(path, "excludes no further case; remove it?", is_warning=True)
 
@@ -307,10 +308,6 @@ class Expansion:
             return False
         self.taken.setdefault(name, (path, key["at"]))
         return True
-
-
-def compared(key, node):
-    return node.get("text" if key["name"] == "name" else "same")
 
 
 def number_node(number, place):

@@ -230,8 +230,9 @@ std::string final_table(const RunRecord& r) {
         fmt::format("{}, {} per sweep", human_rate(f->points_per_second),
                     human_duration(f->seconds_per_sweep)));
     if (f->values_fraction)
-      add(text, "in time",
-          fmt::format("values of boundaries and sources: {:.1f} % of the steps", 100 * *f->values_fraction));
+      add(text, "varying",
+          fmt::format("values of boundaries and sources: {:.1f} % of the stepping time",
+                      100 * *f->values_fraction));
     add(text, "bandwidth", bandwidth_text(r, *f));
   }
   add(text, "residual", residual_text(r));
