@@ -77,7 +77,7 @@ def test_cases_that_match_all_keys_of_an_entry_are_left_out(parse):
         "steps-1_precision-fp32", "steps-1_precision-fp64", "steps-2.0_precision-fp64"]
     deck = parse(study(matrix + "  exclude: [{problem.steps: 5}, {problem.steps: 2}, {problem.steps: 2, precision: fp32}]\n"))
     assert len(deck.cases) == 2
-    assert deck.warnings == ["deck.yaml:12:29: study.exclude.0.problem.steps: no case has the value 5; use one of 1, 2.0",
+    assert deck.warnings == ["deck.yaml:12:29: study.exclude.0.problem.steps: no case sets the value 5; use one of 1, 2.0",
                              "deck.yaml:12:12: study.exclude.2: excludes no further case; remove it?"]
     assert names(parse(study("  matrix: {problem.steps: [1, 2]}\n  list: [{name: a}, {name: b}]\n"
                              "  exclude: [{name: b, problem.steps: 1}]\n"))) == ["steps-1_a", "steps-2_a", "steps-2_b"]

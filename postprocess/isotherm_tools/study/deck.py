@@ -215,7 +215,7 @@ class Expansion:
             form = "text" if key["name"] == "name" else "same"
             if item.get(form) not in [node.get(form) for node in nodes]:
                 known = ", ".join(dict.fromkeys(printable(node["yaml"]) for node in nodes))
-                self.problems.add(f"{path}.{key['name']}", f"no case has the value {printable(item['yaml'])}; use one of {known}",
+                self.problems.add(f"{path}.{key['name']}", f"no case sets the value {printable(item['yaml'])}; use one of {known}",
                                   item["at"], is_warning=True)
                 return
         self.problems.add(path, "excludes no further case; remove it?", is_warning=True)
