@@ -127,6 +127,11 @@ std::string remedy(const Config& config, const std::string& tolerance) {
   return config.precision == Precision::fp32 ? tolerance + ", or precision: fp64 in a new run" : tolerance;
 }
 
+// The key that ends the run; the deck may have problem.error in place of tolerance and criterion.
+const char* end_key(const Config& config) {
+  return config.places.contains("problem.error") ? "problem.error" : "problem.tolerance";
+}
+
 // `larger`: advice to use a tolerance that the run would reach.
 std::string stagnation_text(const Config& config, const Residual& r, double largest, double unit,
                             const std::string& larger) {
@@ -153,7 +158,7 @@ std::string unconverged_text(const Config& config, const Residual& r, double lar
   const double digit = last_digit(config, largest);
   if (tolerance < digit)
     return text + fmt::format(", which is below the last digit of the temperatures ({:.2g} K); use {}", digit,
-                              remedy(config, "a larger problem.tolerance"));
+                              remedy(config, std::string("a larger ") + end_key(config)));
   const double missing = std::log(*r.last / tolerance) / decay;
   if (!(decay > 0 && missing < 1e15)) return text;
   const double all = static_cast<double>(sweeps) + 1.1 * missing;
@@ -172,11 +177,11 @@ std::string steady_end_text(const Config& config, const LoopOutcome& outcome, st
   const double unit = tolerance_unit(config, *r.first);
   // A relative tolerance of 1 would end a run before its first sweep.
   const double reached = 2 * *r.last / unit;
-  const std::string larger = config.problem.criterion == Criterion::relative && reached >= 1
-                                 ? config.precision == Precision::fp32
-                                       ? "precision: fp64 in a new run"
-                                       : "an initial field nearer to the steady one"
-                                 : remedy(config, fmt::format("a tolerance of {:.2g} or more", reached));
+  const std::string larger =
+      config.problem.criterion == Criterion::relative && reached >= 1
+          ? config.precision == Precision::fp32 ? "precision: fp64 in a new run"
+                                                : "an initial field nearer to the steady one"
+          : remedy(config, fmt::format("{} of {:.2g} or more", end_key(config), reached));
   if (r.convergence == Convergence::stagnated)
     return stagnation_text(config, r, outcome.largest_temperature, unit, larger);
   if (outcome.unbalanced_share > 0)

@@ -341,13 +341,15 @@ output: {snapshots: false}
 """
 
 
-def test_a_residual_that_stalls_above_rounding_is_not_converged(tmp_path):
+@pytest.mark.parametrize("key", ["tolerance", "error"])
+def test_a_residual_that_stalls_above_rounding_is_not_converged(tmp_path, key):
     """Two fluxes that cancel are a million times the temperature: the residual cannot fall below their rounding."""
-    done, written = steady(tmp_path, "stalled", deck=STALLS, code=10)
+    deck = STALLS.replace("tolerance: 1e-15", f"{key}: 1e-15")
+    done, written = steady(tmp_path, "stalled", deck=deck, code=10)
     assert written["residual"]["convergence"] == "stalled" and written["performance"]["cycles"] < 100
     assert " stalls at " in done.stderr and len(runs.checkpoints(tmp_path / "stalled")) == 1
-    tolerance = re.search(r"use a tolerance of (\S+) or more", done.stderr)[1]
-    steady(tmp_path, "enough", f"problem.tolerance={tolerance}", deck=STALLS)
+    enough = re.search(rf"use problem.{key} of (\S+) or more", done.stderr)[1]
+    steady(tmp_path, "enough", f"problem.{key}={enough}", deck=deck)
 
 
 WEAKLY_COOLED = """\
@@ -377,6 +379,6 @@ def test_heat_that_no_boundary_takes_up_is_not_converged(tmp_path, words, remedy
     done, found = steady(tmp_path, "out", *words, deck=WEAKLY_COOLED, code=10)
     assert found["residual"]["convergence"] == "stalled" and found["end_state"]["heat"]["relative_balance"] > 0.01
     assert "of the heat of sources and flux boundaries is not balanced" in done.stderr and done.stderr.endswith(f"use {remedy}\n")
-    assert "a tolerance of" not in done.stderr
+    assert "problem.tolerance of" not in done.stderr
     done, _ = steady(tmp_path, "no", *words, "problem.tolerance=24", deck=WEAKLY_COOLED, code=65)
     assert "24 of the first residual is reached before the first sweep" in done.stderr
