@@ -113,10 +113,12 @@ HypreSolve solve_by_hypre(const Communicator& world, Box block, Equations equati
   const Timer timer;
   HYPRE(StructPCGSolve)(cg.object, matrix.object, source.object, field.object);
   HypreSolve solve{timer.seconds(), 0};
+  HYPRE(ClearError)(HYPRE_ERROR_CONV);  // the residual shows it
   check("the solution");
   HYPRE_Int cycles = 0;
   HYPRE(StructPCGGetNumIterations)(cg.object, &cycles);
   solve.cycles = static_cast<int>(cycles);
+  HYPRE(StructPCGGetFinalRelativeResidualNorm)(cg.object, &solve.relative_residual);
   return solve;
 }
 

@@ -39,8 +39,8 @@ sources: [{shape: constant, value: 1}]
 Config config_of(const Bench& bench, MethodName method, Int3 cells, Precision precision) {
   const BenchOptions& options = bench.options;
   const bool is_cube = options.deck.empty();
-  std::vector<std::string> overrides{"problem.kind=steady", "problem.norm=l2", "precision=fp64",
-                                     fmt::format("problem.method={}", word(method))};
+  std::vector<std::string> overrides{
+      fmt::format("problem={{kind: steady, norm: l2, method: {}}}", word(method)), "precision=fp64"};
   if (is_cube || !options.sizes.empty())
     overrides.push_back(fmt::format("grid.cells=[{}, {}, {}]", cells.x, cells.y, cells.z));
   if (is_cube)
@@ -51,9 +51,14 @@ Config config_of(const Bench& bench, MethodName method, Int3 cells, Precision pr
     const Config own = parse_deck(text, options.deck, {}, registry_names());
     if (own.problem.kind == ProblemKind::transient)
       throw deck_error(own, "problem.kind", "bench solve is for steady problems; name a deck of one");
+    if (own.problem.method == method)
+      overrides[0] = "problem.norm=l2";  // keeps the keys of this method
+    else if (const auto& mean = own.problem.mean_temperature)
+      overrides[0].insert(overrides[0].size() - 1, fmt::format(", mean_temperature: {}", *mean));
     return parse_deck(text, options.deck, overrides, registry_names());
   });
-  config.precision = precision;  // also mixed, which decks allow for cycles of multigrid only
+  check_all_cells(config, bench.world);
+  config.precision = precision;
   config.solver.ghosts = widest_halo(config, decompose(config, bench.world.size(), bench.device.backend()));
   return config;
 }
@@ -83,15 +88,15 @@ class SolveBench {
     const BodyConductances<T> body{level.materials(), level.boundaries().boundaries(), level.extent()};
     Equations all;
     for_each_cell({{}, level.extent()}, [&](Int3 cell) {
-      double faces[face_count], sum = 0;
+      double faces[face_count], sum = body.ground_of(cell);
       for (int f = 0; f < face_count; ++f) {
         sum += faces[f] = body.face(f / 2, f % 2 == 1, cell);
         if (body.at_boundary(f / 2, f % 2 == 1, cell)) faces[f] = 0;
       }
-      all.rows.push_back(sum);
+      const double heat = level.source().empty() ? level.coefficients().heat : level.source()(cell);
+      all.rows.push_back(sum > 0 ? sum : 1);  // no change in a void
       for (const double each : faces) all.rows.push_back(-each);
-      all.sources.push_back(body.residual(
-          level.field(), cell, level.source().empty() ? level.coefficients().heat : level.source()(cell)));
+      all.sources.push_back(sum > 0 ? body.residual(level.field(), cell, heat) : 0);
     });
     return all;
   }
@@ -222,13 +227,14 @@ Json measure_hypre(const Bench& bench, const Config& config) {
   const Equations equations = has_several_materials(config) ? SolveBench<double>(bench, config).equations()
                                                             : uniform_equations(config.grid.cells, block);
   std::vector<double> seconds;
-  std::int64_t cycles = 0;
+  HypreSolve solve;
   for (int i = 0; i < bench.options.repeats; ++i) {
-    const HypreSolve solve = solve_by_hypre(bench.world, block, equations, tolerance);
+    solve = solve_by_hypre(bench.world, block, equations, tolerance);
     seconds.push_back(bench.slowest(solve.seconds));
-    cycles = solve.cycles;
   }
-  return SolveBench<double>::new_entry("hypre", config, seconds, cycles);
+  Json entry = SolveBench<double>::new_entry("hypre", config, seconds, solve.cycles);
+  entry["relative_residual"] = solve.relative_residual;
+  return entry;
 }
 
 std::vector<std::string_view> names(Backend backend) {
@@ -237,18 +243,29 @@ std::vector<std::string_view> names(Backend backend) {
   return all;
 }
 
+// Why a method is not measured, or empty.
+std::string_view why_skipped(bool hypre, const Bench& bench, const Config& config) {
+  if (hypre && config.precision != Precision::fp64) return "only in fp64";
+  if (hypre && !bench.options.deck.empty() && !has_several_materials(config)) return "only several materials";
+  const bool fits = config.precision != Precision::mixed || config.problem.method == MethodName::multigrid;
+  return fits ? "" : "mixed is only for multigrid";
+}
+
 std::vector<Json> measure_solutions(const Bench& bench, Int3 cells, Precision precision) {
   std::vector<Json> entries;
   for (const std::string_view name : names(bench.device.backend())) {
     if (!is_wanted(name, bench.options)) continue;
     const bool hypre = name == "hypre";
-    if (hypre && precision != Precision::fp64) continue;
     const Config config =
         config_of(bench, hypre ? MethodName::multigrid : *from_word<MethodName>(name), cells, precision);
-    if (hypre && !has_several_materials(config) && !bench.options.deck.empty()) continue;
-    entries.push_back(hypre ? measure_hypre(bench, config) : with_number(precision, [&]<class T>(T) {
-      return SolveBench<T>(bench, config).measure();
-    }));
+    Json& entry = entries.emplace_back(
+        Json{{"method", name}, {"precision", precision}, {"cells", config.grid.cells}, {"solve_s", nullptr}});
+    if (const auto why = why_skipped(hypre, bench, config); !why.empty())
+      entry.update({{"verdict", "skipped"}, {"note", why}});
+    else if (hypre)
+      entry = measure_hypre(bench, config);
+    else
+      entry = with_number(precision, [&]<class T>(T) { return SolveBench<T>(bench, config).measure(); });
   }
   return entries;
 }

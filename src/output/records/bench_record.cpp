@@ -161,7 +161,10 @@ std::vector<Column> columns_of(BenchSubject subject, const std::vector<Json>& la
             {"cycles", 'r', formatted("/cycles", "{:.0f}")},
             {"time", 'r', duration("/solve_s/median")},
             {"MDOF/s", 'r', decimal("/unknowns_per_s", 1e6, 1)},
-            {"spread", 'r', spread("solve_s")}};
+            {"spread", 'r', spread("solve_s")},
+            {"residual", 'l', [](const Json& e) {
+               return e.contains("note") ? verdict_text(e) : formatted("/relative_residual", "{:.1e}")(e);
+             }}};
   const auto any = [&](auto is) { return std::ranges::any_of(ladder, is); };
   const bool temporal = any([](const Json&e) { return e.at("time_block") > 1; }),
              reduction = subject == BenchSubject::reduction, updates = subject != BenchSubject::bandwidth;
