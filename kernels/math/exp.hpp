@@ -1,7 +1,7 @@
 // The exponential function and its relatives. No tables: one polynomial on a short interval and selections
 // instead of branches, so that the compiler can turn a loop over an array into vector instructions.
 // The polynomials are minimax ones: Remez's algorithm in 60 digits, coefficients rounded to double.
-// Errors are measured ones, with MPFR: see check_exp.cpp.
+// Errors are measured ones, with MPFR: see tests/kernels/test_math.cpp.
 #pragma once
 
 #include "kernels/math/pair.hpp"

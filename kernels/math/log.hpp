@@ -1,7 +1,7 @@
 // Logarithms, powers and the cube root: only + - * / and fma, no tables, no branches, so that the compiler
 // can vectorise a loop that calls them. The polynomials are minimax (Remez's algorithm in 90 digits,
-// coefficients rounded to double). Errors are measured with MPFR, see check_log.cpp, in ulp: units in the
-// last place of the exact result.
+// coefficients rounded to double). Errors, measured with MPFR (tests/kernels/test_math.cpp), are in ulp:
+// units in the last place of the exact result.
 #pragma once
 
 #include <limits>

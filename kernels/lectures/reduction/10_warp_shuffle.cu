@@ -20,8 +20,8 @@
 namespace isotherm::cuda {
 namespace {
 
-// Two waves on a large GPU; more blocks give the second stage more work (docs/tuning-log). A constant, not
-// the number of multiprocessors, which would change the order of the sum from GPU to GPU.
+// Two to three waves on a large GPU; more blocks give the second stage more work (docs/tuning-log). A
+// constant, not the number of multiprocessors, which would change the order of the sum from GPU to GPU.
 constexpr Index most_blocks = 2048;
 
 template <class T, ReductionOp op>
