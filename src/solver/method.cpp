@@ -34,12 +34,13 @@ double decay_of_cycle(const Spectrum& s, std::int64_t m) {
 // Cycles do not help a problem with one eigenvalue, or with one that does not decay.
 bool has_range(const Spectrum& s) { return s.lowest > 0 && s.lowest < s.highest; }
 
-// For chebyshev.
+// For chebyshev. Odd factors are at most 31, as lebedev_order() magnifies rounding by larger ones.
 std::int64_t sweeps_of_cycle(const Config& config, const Spectrum& s) {
   if (config.problem.cycle) return *config.problem.cycle;
   if (!has_range(s)) return 1;
-  std::int64_t m = least_sweeps;
-  while (m < most_sweeps && decay_of_cycle(s, m) < -std::log(left_by_cycle)) m += least_sweeps;
+  std::int64_t m = least_sweeps, step = least_sweeps;
+  for (; m < most_sweeps && decay_of_cycle(s, m) < -std::log(left_by_cycle); m += step)
+    if (m == 32 * step) step *= 2;
   return m;
 }
 
