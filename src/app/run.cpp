@@ -123,13 +123,11 @@ std::int64_t rounded_up(double count) {
   return static_cast<std::int64_t>(std::ceil(count / unit) * unit);
 }
 
-std::string remedy(const Config& config, const std::string& tolerance) {
-  return config.precision == Precision::fp32 ? tolerance + ", or precision: fp64 in a new run" : tolerance;
-}
-
-// The key that ends the run; the deck may have problem.error in place of tolerance and criterion.
-const char* end_key(const Config& config) {
-  return config.places.contains("problem.error") ? "problem.error" : "problem.tolerance";
+// `larger`: advice with {} for the key that ends the run.
+std::string remedy(const Config& config, const std::string& larger) {
+  const bool by_error = config.places.contains("problem.error");  // the key for tolerance and criterion
+  return fmt::format(fmt::runtime(larger), by_error ? "problem.error" : "problem.tolerance") +
+         (config.precision == Precision::fp32 ? ", or precision: fp64 in a new run" : "");
 }
 
 // `larger`: advice to use a tolerance that the run would reach.
@@ -158,7 +156,7 @@ std::string unconverged_text(const Config& config, const Residual& r, double lar
   const double digit = last_digit(config, largest);
   if (tolerance < digit)
     return text + fmt::format(", which is below the last digit of the temperatures ({:.2g} K); use {}", digit,
-                              remedy(config, std::string("a larger ") + end_key(config)));
+                              remedy(config, "a larger {}"));
   const double missing = std::log(*r.last / tolerance) / decay;
   if (!(decay > 0 && missing < 1e15)) return text;
   const double all = static_cast<double>(sweeps) + 1.1 * missing;
@@ -177,11 +175,11 @@ std::string steady_end_text(const Config& config, const LoopOutcome& outcome, st
   const double unit = tolerance_unit(config, *r.first);
   // A relative tolerance of 1 would end a run before its first sweep.
   const double reached = 2 * *r.last / unit;
-  const std::string larger =
-      config.problem.criterion == Criterion::relative && reached >= 1
-          ? config.precision == Precision::fp32 ? "precision: fp64 in a new run"
-                                                : "an initial field nearer to the steady one"
-          : remedy(config, fmt::format("{} of {:.2g} or more", end_key(config), reached));
+  const std::string larger = config.problem.criterion == Criterion::relative && reached >= 1
+                                 ? config.precision == Precision::fp32
+                                       ? "precision: fp64 in a new run"
+                                       : "an initial field nearer to the steady one"
+                                 : remedy(config, fmt::format("{{}} of {:.2g} or more", reached));
   if (r.convergence == Convergence::stagnated)
     return stagnation_text(config, r, outcome.largest_temperature, unit, larger);
   if (outcome.unbalanced_share > 0)

@@ -36,8 +36,7 @@ bool has_range(const Spectrum& s) { return s.lowest > 0 && s.lowest < s.highest;
 
 // For chebyshev. Odd factors are at most 31, as lebedev_order() magnifies rounding by larger ones.
 std::int64_t sweeps_of_cycle(const Config& config, const Spectrum& s) {
-  if (config.problem.cycle) return *config.problem.cycle;
-  if (!has_range(s)) return 1;
+  if (config.problem.cycle || !has_range(s)) return config.problem.cycle.value_or(1);
   std::int64_t m = least_sweeps, step = least_sweeps;
   for (; m < most_sweeps && decay_of_cycle(s, m) < -std::log(left_by_cycle); m += step)
     if (m == 32 * step) step *= 2;

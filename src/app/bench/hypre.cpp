@@ -72,7 +72,6 @@ void set_up(HYPRE_StructSolver pfmg) {
 bool has_hypre() { return library() != nullptr; }
 
 HypreSolve solve_by_hypre(const Communicator& world, Box block, Equations equations, double tolerance) {
-  constexpr HYPRE_Int most_cycles = 100;
   const MPI_Comm comm = world.native().comm;
   const auto corner = [](Int3 at) {
     return Corner{static_cast<HYPRE_Int>(at.x), static_cast<HYPRE_Int>(at.y), static_cast<HYPRE_Int>(at.z)};
@@ -105,7 +104,7 @@ HypreSolve solve_by_hypre(const Communicator& world, Box block, Equations equati
   HYPRE(StructPCGCreate)(comm, &cg.object);
   HYPRE(StructPCGSetTol)(cg.object, tolerance);
   HYPRE(StructPCGSetTwoNorm)(cg.object, 1);
-  HYPRE(StructPCGSetMaxIter)(cg.object, most_cycles);
+  HYPRE(StructPCGSetMaxIter)(cg.object, 100);
   HYPRE(StructPCGSetPrecond)(cg.object, HYPRE(StructPFMGSolve), HYPRE(StructPFMGSetup), pfmg.object);
   HYPRE(StructPCGSetup)(cg.object, matrix.object, source.object, field.object);
   check("its set-up of the solver");

@@ -24,13 +24,8 @@ constexpr double tolerance = 1e-8;  // of the first l2 residual
 // Temperature 0 at all faces, source and conductivity 1, start 0.
 constexpr const char* cube =
     R"deck(material: {conductivity: 1}
-boundaries:
-  x_min: &cold {kind: temperature, value: 0}
-  x_max: *cold
-  y_min: *cold
-  y_max: *cold
-  z_min: *cold
-  z_max: *cold
+boundaries: {x_min: &cold {kind: temperature, value: 0}, x_max: *cold,
+             y_min: *cold, y_max: *cold, z_min: *cold, z_max: *cold}
 initial: [{shape: constant, value: 0}]
 sources: [{shape: constant, value: 1}]
 )deck";
@@ -70,11 +65,10 @@ class SolveBench {
       : SolveBench(bench, config, decompose(config, bench.world.size(), bench.device.backend())) {}
 
   Json measure() {
-    const std::vector<double> seconds = samples([&] { start_anew(); }, [&] { solve(); });
+    const std::vector<double> seconds = samples([&] { solve(); }, [&] { start_anew(); });
     const std::int64_t cycle = solver_.level().method().cycle();
-    Json entry = new_entry(word(config_.problem.method), config_, seconds, solver_.own_sweeps() / cycle);
+    Json entry = figures(config_, seconds, solver_.own_sweeps() / cycle, residual_);
     entry["sweeps"] = solver_.own_sweeps();
-    entry["relative_residual"] = residual_;
     if (config_.problem.method == MethodName::multigrid) describe_cycle(entry);
     return entry;
   }
@@ -101,14 +95,12 @@ class SolveBench {
     return all;
   }
 
-  static Json new_entry(std::string_view method, const Config& config, const std::vector<double>& seconds,
-                        std::int64_t cycles) {
-    return {{"method", method},
-            {"precision", config.precision},
-            {"cells", config.grid.cells},
-            {"solve_s", spread_json(seconds)},
+  static Json figures(const Config& config, const std::vector<double>& seconds, std::int64_t cycles,
+                      double residual) {
+    return {{"solve_s", spread_json(seconds)},
             {"cycles", cycles},
             {"unknowns_per_s", static_cast<double>(config.grid.cells.product()) / median(seconds)},
+            {"relative_residual", residual},
             {"samples", {{"solve_s", seconds}}}};
   }
 
@@ -130,8 +122,8 @@ class SolveBench {
   }
 
   // Seconds of the slowest rank. Omits the first sample, which includes work that later ones do not repeat.
-  template <class Prepare, class Work>
-  std::vector<double> samples(const Prepare& prepare, const Work& work) {
+  std::vector<double> samples(
+      const std::function<void()>& work, const std::function<void()>& prepare = [] {}) {
     std::vector<double> seconds;
     for (int i = 0; i <= bench_.options.repeats; ++i) {
       prepare();
@@ -143,10 +135,6 @@ class SolveBench {
     }
     return {seconds.begin() + 1, seconds.end()};
   }
-  template <class Work>
-  double seconds_of(const Work& work) {
-    return median(samples([] {}, work));
-  }
 
   void start_anew() {
     solver_.level().initialise();
@@ -156,15 +144,14 @@ class SolveBench {
 
   // Solves from the start to the tolerance as a run does: with a check after every cycle.
   void solve() {
-    constexpr std::int64_t most_sweeps = 100000;  // in fp32 a residual stalls above the tolerance
-    residual_ =
-        isotherm::solve(solver_, tolerance, most_sweeps / solver_.level().method().cycle()).relative_residual;
+    const std::int64_t most = 100000 / solver_.level().method().cycle();  // fp32 stalls above the tolerance
+    residual_ = isotherm::solve(solver_, tolerance, most).relative_residual;
   }
 
   // Measures a V cycle and the share of each grid.
   void describe_cycle(Json& entry) {
     const std::int64_t cycle = solver_.level().method().cycle();
-    const double seconds = seconds_of([&] { solver_.sweep(cycle); });
+    const double seconds = median(samples([&] { solver_.sweep(cycle); }));
     entry["cycle_s"] = seconds;
     if (!solver_.level().method().by_correction) {
       const double least = least_of_cycle();
@@ -176,23 +163,22 @@ class SolveBench {
     solver_.sweep(cycle);
     std::vector<double> all;
     for (const TimedGrid& each : solver_.timed()) all.push_back(bench_.slowest(sum_of(each.clock->times)));
-    std::vector<Json> levels;
     for (std::size_t i = 0; i < all.size(); ++i)
-      levels.push_back({{"cells", solver_.timed()[i].cells},
-                        {"share_percent", 100 * all[i] / std::accumulate(all.begin(), all.end(), 0.0)}});
-    entry["levels"] = levels;
+      entry["levels"].push_back(
+          {{"cells", solver_.timed()[i].cells},
+           {"share_percent", 100 * all[i] / std::accumulate(all.begin(), all.end(), 0.0)}});
   }
 
   // The least seconds that a cycle could take: sweeps at the rate of the finest grid, and the bytes of
   // restriction and interpolation at the copy bandwidth. Coarser grids count by their cells.
   double least_of_cycle() {
     const std::int64_t cycle = solver_.level().method().cycle();
-    const double sweeps = seconds_of([&] { solver_.step().advance(cycle); });
+    const double sweeps = median(samples([&] { solver_.step().advance(cycle); }));
     const auto copy = make_copy_probe(bench_.device, solver_.level().current().bytes());
-    const double copies = seconds_of([&] {
+    const double copies = median(samples([&] {
       copy->enqueue(bench_.stream);
       bench_.device.synchronize(bench_.stream);
-    });
+    }));
     // Restriction reads field and source, interpolation reads and writes the field; an eighth each is coarse.
     const double moved = (2 + 2 + 0.25) * static_cast<double>(solver_.subdomain().cells()) * sizeof(T);
     double cells = 0;
@@ -232,23 +218,13 @@ Json measure_hypre(const Bench& bench, const Config& config) {
     solve = solve_by_hypre(bench.world, block, equations, tolerance);
     seconds.push_back(bench.slowest(solve.seconds));
   }
-  Json entry = SolveBench<double>::new_entry("hypre", config, seconds, solve.cycles);
-  entry["relative_residual"] = solve.relative_residual;
-  return entry;
+  return SolveBench<double>::figures(config, seconds, solve.cycles, solve.relative_residual);
 }
 
 std::vector<std::string_view> names(Backend backend) {
   std::vector<std::string_view> all{word(MethodName::multigrid), word(MethodName::chebyshev)};
   if (backend == Backend::host && has_hypre()) all.push_back("hypre");
   return all;
-}
-
-// Why a method is not measured, or empty.
-std::string_view why_skipped(bool hypre, const Bench& bench, const Config& config) {
-  if (hypre && config.precision != Precision::fp64) return "only in fp64";
-  if (hypre && !bench.options.deck.empty() && !has_several_materials(config)) return "only several materials";
-  const bool fits = config.precision != Precision::mixed || config.problem.method == MethodName::multigrid;
-  return fits ? "" : "mixed is only for multigrid";
 }
 
 std::vector<Json> measure_solutions(const Bench& bench, Int3 cells, Precision precision) {
@@ -258,14 +234,18 @@ std::vector<Json> measure_solutions(const Bench& bench, Int3 cells, Precision pr
     const bool hypre = name == "hypre";
     const Config config =
         config_of(bench, hypre ? MethodName::multigrid : *from_word<MethodName>(name), cells, precision);
-    Json& entry = entries.emplace_back(
-        Json{{"method", name}, {"precision", precision}, {"cells", config.grid.cells}, {"solve_s", nullptr}});
-    if (const auto why = why_skipped(hypre, bench, config); !why.empty())
-      entry.update({{"verdict", "skipped"}, {"note", why}});
+    const bool one_material = !bench.options.deck.empty() && !has_several_materials(config);
+    const char* why = hypre && precision != Precision::fp64 ? "only in fp64" : nullptr;
+    if (hypre && one_material) why = "only several materials";
+    if (name == word(MethodName::chebyshev) && precision == Precision::mixed) why = "only in fp32 and fp64";
+    Json& e =
+        entries.emplace_back(Json{{"method", name}, {"precision", precision}, {"cells", config.grid.cells}});
+    if (why)
+      e.update({{"verdict", "skipped"}, {"note", why}, {"solve_s", nullptr}});
     else if (hypre)
-      entry = measure_hypre(bench, config);
+      e.update(measure_hypre(bench, config));
     else
-      entry = with_number(precision, [&]<class T>(T) { return SolveBench<T>(bench, config).measure(); });
+      e.update(with_number(precision, [&]<class T>(T) { return SolveBench<T>(bench, config).measure(); }));
   }
   return entries;
 }
