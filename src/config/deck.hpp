@@ -48,7 +48,7 @@ std::string to_yaml(const Config& config);
 // files of tables, whose values are unknown. Throws Error(deck), with `place` in the message, if the text is
 // not a resolved deck.
 Config read_resolved_deck(const std::string& text, const std::string& place);
-// Translates a resolved deck that an earlier version may have stored to current words. Throws YamlError.
+// Translates a resolved deck of an earlier version to current keys and words. Throws YamlError.
 std::string stored_deck_text(const std::string& text);
 
 // The differences of two decks, in the order of the key table. A key that is left out counts as its default.

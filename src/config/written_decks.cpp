@@ -146,6 +146,22 @@ void collect_changes(const Keys& before, const Keys& now, const std::string& sec
   }
 }
 
+// The tree of a stored deck in current words. A key that its version lacked has the value of that version.
+YamlNode stored_tree(const std::string& text) {
+  YamlNode deck = parse_yaml(text);
+  Problems known("");
+  rename_former(deck, known);
+  YamlNode* const problem = deck.find("problem");
+  if (!problem || problem->kind != YamlNode::Kind::map) return deck;
+  const auto supply = [&](const char* key, const char* value) {
+    if (!problem->find(key)) problem->add(key, yaml_scalar(value, problem->place));
+  };
+  if (const YamlNode* const kind = problem->find("kind"); kind && kind->text == "steady")
+    supply("method", "jacobi");
+  supply("accelerate", "none");
+  return deck;
+}
+
 }  // namespace
 
 std::optional<std::string> name_of_run(const std::filesystem::path& folder) {
@@ -187,26 +203,17 @@ Config read_resolved_deck(const std::string& text, const std::string& place) {
   problems.reads_tables = false;
   Config config;
   try {
-    YamlNode deck = parse_yaml(text);
-    Problems known("");
-    rename_former(deck, known);
-    read_config(deck, config, problems);
+    read_config(stored_tree(text), config, problems);
   } catch (const YamlError& error) {
     problems.add(error.place, "", error.problem);
   }
   problems.throw_if_any();
-  // For decks of versions that had only one steady method.
-  ProblemConfig& problem = config.problem;
-  if (problem.kind == ProblemKind::steady && problem.method == MethodName::euler)
-    problem.method = MethodName::jacobi;
   return config;
 }
 
 std::string stored_deck_text(const std::string& text) {
-  YamlNode deck = parse_yaml(text);
-  Problems renamed("");
-  rename_former(deck, renamed);
-  return renamed.empty() ? text : yaml_text(deck) + "\n";
+  const std::string now = yaml_text(stored_tree(text));
+  return now == yaml_text(parse_yaml(text)) ? text : now + "\n";
 }
 
 std::vector<Change> changes(const Config& before, const Config& now) {

@@ -54,6 +54,14 @@ def test_runs_of_earlier_versions_resume(tmp_path, deck, ranks):
     assert record(tmp_path / "out")["residual"]["last_K"] == expected["last_residual_K"]
 
 
+@pytest.mark.parametrize("deck", DECKS, ids=ids(DECKS))
+def test_a_stored_deck_runs_as_its_version_did(tmp_path, deck):
+    expected = json.loads(deck.with_name("expected.json").read_text(encoding="utf-8"))[deck.stem]
+    file = deck.with_name(expected["restart"])
+    ran("run", "--from", file, "--restart", file, "output.directory=out", cwd=tmp_path)
+    assert record(tmp_path / "out")["fingerprint"] == expected["fingerprint"]
+
+
 def test_a_series_over_files_of_two_formats_points_into_each(tmp_path):
     kept, out = FIXTURES / "0.1", tmp_path / "out"
     out.mkdir()
