@@ -248,6 +248,11 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Force force, S
         fmt::join(passed_over, "\n"), in_quotes(config.name), escaped(asked_for));
   for (const std::string& why : passed_over)
     restart->warnings.push_back(fmt::format("passed over: {}; resuming from {}", why, restart->file));
+  if (restart->state().version == 1 && !config.sources.empty())
+    restart->warnings.push_back(
+        fmt::format("{}: its sources heated the cells whose centres they contain, and now heat each cell by "
+                    "its share (the field mixes both); start a new run for exact power",
+                    restart->file));
   restart->same_directory = world.all(resumes_in(asked.folder, config));
   if (world.is_root() && restart->same_directory) count_earlier_runs(*restart);
   restart->lock = std::move(lock);

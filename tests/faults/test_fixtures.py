@@ -48,8 +48,9 @@ def test_this_version_has_its_own_fixtures():
 @pytest.mark.parametrize("ranks", [0, 2])
 def test_runs_of_earlier_versions_resume(tmp_path, deck, ranks):
     expected = json.loads(deck.with_name("expected.json").read_text(encoding="utf-8"))[deck.stem]
-    ran("run", in_todays_keys(deck, tmp_path), "output.directory=out", "--restart", deck.with_name(expected["restart"]), ranks=ranks,
-        cwd=tmp_path)
+    done = ran("run", in_todays_keys(deck, tmp_path), "output.directory=out", "--restart", deck.with_name(expected["restart"]), ranks=ranks,
+               cwd=tmp_path)
+    assert ("whose centres" in done.stderr) == (deck.stem == "kept")  # it has a source, and kept_steady has none
     assert record(tmp_path / "out")["fingerprint"] == expected["fingerprint"]
     assert record(tmp_path / "out")["residual"]["last_K"] == expected["last_residual_K"]
 

@@ -77,8 +77,10 @@ hid_t create_cells(hid_t file, const char* name, hid_t type, const FileGrid& gri
 
 // The state besides its field that a run needs to resume as if it had never stopped.
 struct CheckpointState {
-  static constexpr std::int64_t newest_version = 3;  // 1: without stagnation; 2: without step_halvings
+  // 1: without stagnation, and sources heat the cells whose centres they contain; 2: without step_halvings
+  static constexpr std::int64_t newest_version = 3;
 
+  std::int64_t version = newest_version;
   std::optional<double> first_residual, last_residual;  // K
   std::int64_t last_checked = 0;                        // the sweep of last_residual; 0 without one
   std::int64_t checks = 0;

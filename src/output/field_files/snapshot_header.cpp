@@ -211,8 +211,9 @@ SnapshotHeader read_snapshot_header(const std::string& path) {
   header.provenance.deck = read_text_dataset(id, "deck", path);
   header.provenance.resolved_deck = read_text_dataset(id, "resolved_deck", path);
   if (const Hdf5Object checkpoint = open_own_group(id, "checkpoint"); checkpoint.valid()) {
-    read_version(checkpoint.get(), "version", "checkpoint", CheckpointState::newest_version, path);
-    for_each_value_of_state(header.checkpoint.emplace(), reader_of(checkpoint.get(), path));
+    CheckpointState& state = header.checkpoint.emplace();
+    state.version = read_version(checkpoint.get(), "version", "checkpoint", state.newest_version, path);
+    for_each_value_of_state(state, reader_of(checkpoint.get(), path));
     if (read_attribute<std::uint64_t>(checkpoint.get(), "header_xxh3", path) != header_hash(header))
       throw Error(
           ExitCode::deck,
