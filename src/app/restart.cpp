@@ -134,11 +134,15 @@ std::vector<std::string> candidates(const Asked& asked, const std::string& run_n
 std::optional<Restart> first_sound(const std::vector<std::string>& files, Session& session,
                                    const Communicator& world, std::vector<std::string>& passed_over) {
   for (const std::string& file : files) {
+    bool is_newer = false;
     const auto is_sound = [&](auto&& read) {
       try {
         read();
         return true;
       } catch (const CollectiveError& e) {
+        // It is sound, and a run from an earlier one would replace it.
+        if (world.any(is_newer))
+          throw CollectiveError(e.code(), e.what() + std::string(", or name an earlier checkpoint"));
         passed_over.emplace_back(e.what());
         return false;
       }
@@ -148,7 +152,12 @@ std::optional<Restart> first_sound(const std::vector<std::string>& files, Sessio
     Config config = session.deck.config;
     const auto read_header = [&] {
       check_link(file);
-      return read_checkpoint_header(file);
+      try {
+        return read_checkpoint_header(file);
+      } catch (const NewerVersion&) {
+        is_newer = true;
+        throw;
+      }
     };
     if (!is_sound([&] { restart.header = all_or_throw(world, read_header); })) continue;
     restart.sweep = restart.header.meta.sweep;

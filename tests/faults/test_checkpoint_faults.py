@@ -112,17 +112,15 @@ DAMAGES = {
     "no residual": with_file(lambda file: file["/isotherm/checkpoint"].attrs.pop("last_residual")),
     "another sweep": attribute("/isotherm", "sweep", np.int64(29)),
     "another residual": attribute("/isotherm/checkpoint", "first_residual", 2.0),
-    "format version 3 (this isotherm reads 1 to 2)": attribute("/isotherm", "format_version", np.int64(3)),
     "no valid 'sweep'": with_file(lambda file: file["/isotherm"].attrs.pop("sweep")),
     "no valid 'cells'": with_file(lambda file: file["/isotherm"].attrs.create("cells", "many")),
     "no group /isotherm": with_file(lambda file: file.pop("isotherm")),
     "an external link": with_file(link_elsewhere),
-    "newer checkpoint": attribute("/isotherm/checkpoint", "version", np.int64(4)),
     "older format": attribute("/isotherm", "format_version", np.int64(0)),
     "no checkpoint": with_file(lambda file: file["/isotherm"].pop("checkpoint")),
     "no cells": with_file(lambda file: (file.pop("temperature"), file.pop("VTKHDF"))),
     "a folder": lambda path: (path.unlink(), path.mkdir()),
-    "a link that leaves its folder": lambda path: path.symlink_to(shutil.move(path, path.parents[1] / "elsewhere.hdf")),
+    "a link to another folder": lambda path: path.symlink_to(shutil.move(path, path.parents[1] / "elsewhere.hdf")),
     # unit/test_dataset_reader.cpp tests cells in other files, of other ranks and types.
     # Of a plug-in: no code is loaded, whatever HDF5_PLUGIN_PATH is.
     "needs the filter 32015": dataset(lambda values: {
@@ -145,10 +143,20 @@ def test_a_damaged_checkpoint_is_named_and_passed_over(whole, out, damage, ranks
     done = resume(out, *["parallel.process_grid=[1, 1, 3]"] * bool(ranks), ranks=ranks, HDF5_PLUGIN_PATH=str(out))
     assert f"warning: passed over: out/{NEWEST}: " in done.stderr.replace(f"{NEWEST}:/", f"{NEWEST}: /")
     assert f"; resuming from out/{BEFORE}\n" in done.stderr and done.stderr.count("passed over") == 1
-    quoted = damage.startswith(("needs", "a link", "format version", "no valid", "no group"))
+    quoted = damage.startswith(("needs", "a link", "no valid", "no group"))
     assert not quoted or damage in done.stderr
     assert f"resuming from out/{BEFORE}, sweep 20" in done.stdout
     expect_same_run(whole, out)
+
+
+@pytest.mark.parametrize("group, name, version", [("/isotherm", "format_version", 3), ("/isotherm/checkpoint", "version", 4)])
+def test_a_checkpoint_of_a_newer_version_is_neither_passed_over_nor_replaced(out, group, name, version):
+    attribute(group, name, np.int64(version))(out / NEWEST)
+    before = sorted(out.iterdir())
+    for restart in "latest", f"out/{NEWEST}":
+        said = resume(out, ranks=2, restart=restart, code=65).stderr
+        assert f"out/{NEWEST}: " in said and f"version {version} (this isotherm reads 1 to {version - 1})" in said
+    assert sorted(out.iterdir()) == before
 
 
 def test_no_sound_checkpoint_is_an_error_with_all_reasons(out):

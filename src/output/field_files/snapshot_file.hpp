@@ -118,12 +118,17 @@ struct SnapshotHeader : FileGrid {  // VTK's origin is half a cell further in
   std::optional<CheckpointState> checkpoint{};  // none: a snapshot
 };
 
+// The file is of a newer version than this isotherm reads.
+struct NewerVersion : Error {
+  using Error::Error;
+};
+
 std::string fingerprint_text(std::uint64_t fingerprint);  // "0x0123456789abcdef"
 
 // Writes the group /isotherm. Collective if the file is; one rank, the `text_writer`, writes the texts.
 void write_snapshot_header(hid_t file, const SnapshotHeader& header, bool text_writer,
                            const std::string& path);
-// Throws Error(file_missing), or Error(deck) for another kind of file, a newer format, or a changed header.
+// Throws Error(file_missing), or Error(deck) for another kind of file or a changed header, or NewerVersion.
 SnapshotHeader read_snapshot_header(const std::string& path);
 
 // Fingerprint of the cells of `subdomain` (may be empty) in the file, read by this process; disjoint

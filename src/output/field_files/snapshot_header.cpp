@@ -122,10 +122,12 @@ std::int64_t read_version(hid_t id, const char* name, const char* what, std::int
                           const std::string& path) {
   const auto version = read_attribute<std::int64_t>(id, name, path);
   if (version >= 1 && version <= newest) return version;
-  throw error_of(
+  const Error error = error_of(
       ExitCode::deck,
       "{}: {} version {} (this isotherm reads 1 to {}); use the isotherm that wrote it, or a newer one", path,
       what, version, newest);
+  if (version > newest) throw NewerVersion(error.code(), error.what());
+  throw error;
 }
 
 // A soft or external link of this name would lead out of the file.
