@@ -39,6 +39,7 @@
 #include "solver/multigrid.hpp"
 #include "solver/schedule.hpp"
 #include "solver/super_step.hpp"
+#include "tune/tuning_file.hpp"
 
 namespace isotherm {
 namespace {
@@ -599,6 +600,9 @@ std::vector<Config> sound_cases(const Config& config) {
   make_exact(config);  // rejects boundaries that do not fit the solution
   io_timeout();
   validate_compression(config);
+  if (const std::string& file = config.solver.tuning_file;
+      !file.empty() && !make_method(config).is_taken_whole())
+    find_tuning(file, {});  // rejects another kind of file
   std::vector<Config> all = cases_of(config);
   for (const Config& each : all) {
     validate_time_step(each);

@@ -133,7 +133,8 @@ def test_a_file_that_cannot_be_kept_is_a_warning(folder):
     (["initial=[{shape: formula, formula: 1/(x-0.0625)}]", "solver.tuning_file=tuning.json"], "argument 3: initial.0.formula: ")])
 def test_a_wrong_deck_or_file_is_refused_before_work(folder, overrides, line):
     """No tuning file is written before the deck is fully checked."""
-    program.expect_rejected(folder, program.isotherm("run", "deck.yaml", *overrides, CPU, cwd=folder), 65, line)
+    for command in ["run"] + ["check"] * ("no tuning file" in line):
+        program.expect_rejected(folder, program.isotherm(command, "deck.yaml", *overrides, CPU, cwd=folder), 65, line)
 
 
 def test_check_knows_that_values_which_vary_allow_no_graphs(folder):
