@@ -434,6 +434,7 @@ class Deck {
     YamlNode deck = base_;
     for (const Json& setting : settings)
       put_value(deck, setting.at("key"), node_of(setting.at("value")), problems);
+    rename_former(deck, problems);
     Config config = settle_config(deck, path_, registry_, problems);
     Problems again(path_);
     if (scale_case(deck, study_.scaling, config, ranks, of_study_.place_of("scaling"), again))

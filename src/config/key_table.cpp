@@ -412,8 +412,7 @@ Keys describe(ProblemConfig& problem) {
 Keys describe(SolverConfig& solver) {
   return {
       {"kernel", &solver.kernel, "The stencil kernel: auto or a name that isotherm list prints.",
-       {.former_words = {{"bulk_pipeline", "tma_pipeline"}, {"fused", "temporal"},
-                         {"fused_openmp", "temporal_openmp"}}}},
+       {.former_words = {std::begin(former_kernels), std::end(former_kernels)}}},
       {"tile", &solver.tile,
        "The launch configuration of the kernel: auto or one of its tiles, which isotherm list names.",
        {.former_name = "policy"}},

@@ -173,6 +173,8 @@ struct When {
 struct FormerWord {
   std::string_view was, is;
 };
+inline constexpr FormerWord former_kernels[] = {
+    {"bulk_pipeline", "tma_pipeline"}, {"fused", "temporal"}, {"fused_openmp", "temporal_openmp"}};
 
 // The traits of a key, apart from its name, target and meaning.
 struct KeyTraits {

@@ -79,6 +79,8 @@ void apply_override(YamlNode& deck, const Override& override, Problems& problems
 
 std::string unknown_key(const Keys& deck, const Keys& keys, const std::string& before,
                         const std::string& name) {
+  const auto former = std::ranges::find(keys, name, &Key::former_name);
+  if (!name.empty() && former != keys.end()) return fmt::format("is called {} now", former->name);
   const std::vector<std::string_view> names = names_of(keys);
   if (const auto absent = absent_feature(name); !absent.empty())
     return fmt::format("unknown key; {}", absent);

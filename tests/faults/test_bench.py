@@ -154,6 +154,7 @@ WRONG = [  # the start of stderr; ranks and exit code if they are not 0 and 2
     (["reduction", "--boundaries"], "isotherm: The following argument was not expected: --boundaries"),
     (["stencil", "--device", "cpu", "--kernels", "openmp,naive"], "bench: --kernels: no kernel 'naive' of bench stencil runs on cpu; "
                                                                   f"use one of {', '.join(HOST_KERNELS['stencil'])}"),
+    (["stencil", "--device", "cpu", "--kernels", "fused_openmp"], "bench: --kernels: 'fused_openmp' is called temporal_openmp now\n"),
     (["stencil", "--device", "cpu", "--kernels", "reference", "--time-blocks", "1,3"],
      "bench: --time-blocks: none of these kernels takes 3 sweeps; use time blocks up to 1"),
     (["stencil", "--device", "cpu", "--norm", "l2", "--kernels", "openmp", "--time-blocks", "2"],

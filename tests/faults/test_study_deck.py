@@ -181,6 +181,15 @@ def test_errors_have_the_position_of_their_key(parse, text, message, overrides):
     assert "; " in refusal(message, parse, text if text.startswith("scaling") else study(text), *overrides)
 
 
+@pytest.mark.parametrize("text, message", [
+    ("  matrix: {solver.depth: [1, 2]}\n", "deck.yaml:11:12: study.matrix.solver.depth: is called halo_width now"),
+    ("  matrix: {solver: [{depth: 1}]}\n", "deck.yaml:11:22: solver.depth: is called halo_width now"),
+    ("  matrix: {solver.kernel: [fused_openmp]}\n", "deck.yaml:11:28: solver.kernel: 'fused_openmp' is called temporal_openmp now"),
+    ("  list: [{name: a, problem.check: lagged}]\n", "deck.yaml:11:35: problem.check: 'lagged' is called asynchronous now")])
+def test_former_words_are_answered_with_the_present_ones(parse, text, message):
+    refusal(message, parse, study(text))
+
+
 def test_more_cases_than_any_study_may_have_are_refused_before_they_are_made(parse):
     many = ", ".join(map(str, range(1, 101)))
     refusal("deck.yaml:10:1: study.limit: 1000000 cases are more than any study may have (100000); ", parse,

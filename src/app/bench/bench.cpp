@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "config/key_table.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/host_threads.hpp"
 #include "core/text.hpp"
@@ -110,6 +111,9 @@ void validate_names(const BenchOptions& options, const std::vector<std::string_v
                                                                     : "kernel";
   for (const std::string& name : options.names) {
     if (holds(names, {name})) continue;
+    const auto former = std::ranges::find(former_kernels, name, &FormerWord::was);
+    if (former != std::end(former_kernels) && holds(names, {std::string(former->is)}))
+      throw error_of(ExitCode::command_line, "bench: --kernels: '{}' is called {} now", name, former->is);
     throw error_of(ExitCode::command_line, "bench: --{}s: no {} {} of bench {} runs on {}; use one of {}",
                    what, what, in_quotes(name), word(options.subject), word(backend), fmt::join(names, ", "));
   }
