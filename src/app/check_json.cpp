@@ -459,13 +459,14 @@ class Deck {
   std::optional<CudaDevices> gpus_;
 };
 
-// The changes between two resolved decks; null if either is no valid deck.
+// The changes between two resolved decks; null if `before` is no deck. Throws Error(deck) for unknown keys.
 Json changes_json(const std::string& before, const std::string& now) {
   try {
-    return changes(read_resolved_deck(before, "deck.yaml"), read_resolved_deck(now, "deck.yaml"));
-  } catch (const Error&) {
+    if (parse_yaml(before).kind != Kind::map) return nullptr;
+  } catch (const YamlError&) {
     return nullptr;
   }
+  return changes(read_resolved_deck(before, "deck.yaml"), read_resolved_deck(now, "deck.yaml"));
 }
 
 // The answer, or the error of the request. `number`: of the request, from 1.

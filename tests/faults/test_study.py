@@ -162,6 +162,12 @@ def test_changed_cases_are_replaced_only_on_request(tmp_path):
     assert started(tmp_path / "out" / "a") == before["a"]
     assert rows(tmp_path / "out")["b"]["sweeps"] == "6"
     assert "(ranks 1 -> 2); correct study.launcher if" in study(tmp_path, "study.ranks=2", code=73).stderr
+    newer = tmp_path / "out/b/deck.yaml"
+    whole = newer.read_text()
+    newer.write_text(whole.replace("solver:\n", "solver:\n  new_key: 1\n"))
+    said = study(tmp_path, code=73).stderr
+    assert "new_key: unknown key); use that isotherm" in said and "overwrite" not in said
+    newer.write_text(whole)
     # The contents of decks decide, not the name of the folder.
     assert "2 finished before, 0 to run" in study(tmp_path, f"output.directory={tmp_path}/out").stdout
 

@@ -1,9 +1,8 @@
 """Expands a deck with `study:` or `scaling:` into its cases: the values of the varied keys and the name of each. The program
 resolves and checks each case as it would for a run.
 
-The program reads the deck: a node of it is a dict with `at` (its place: argument, line, column), `yaml` (its text),
-`same` (to compare values: 16 and 16.0 are equal) and `text` of a scalar, `items` of a list, `keys` and `items` of a
-map."""
+The program reads the deck: a node of it is a dict with `at` (its place: argument, line, column), `yaml` (its text), `same` (to compare
+values: 16 and 16.0 are equal) and `text` of a scalar, `items` of a list, `keys` and `items` of a map."""
 
 import re
 import shlex
@@ -61,12 +60,12 @@ class StudyDeck:
                 raise Failure(case.refused["code"], f"{case.refused['text']} [case {case.name}]")
 
     def changes(self, pairs):
-        """Differences of resolved decks, as "problem.steps 4 -> 6", without those of the folder and the wall-time limit. `pairs`:
-        [(before, now)]."""
+        """Differences of resolved decks, as "problem.steps 4 -> 6", without those of folder and wall-time limit. `pairs`: [(before, now)]."""
         unknown = list(dict.fromkeys(pair for pair in pairs if pair not in self.known_changes and pair[0] != pair[1]))
         for pair, answer in zip(unknown, self.ask([{"before": before, "now": now} for before, now in unknown]) if unknown else []):
-            found = raise_error(answer)["changes"]
-            self.known_changes[pair] = ["its deck.yaml is of no case"] if found is None else [
+            found, error = answer.get("changes"), answer.get("error")
+            why = f"of another version: {error['text'].split('; ')[0]}" if error else "its deck.yaml is of no case"
+            self.known_changes[pair] = [why] if found is None else [
                 f"{each['key']} {each['before']} -> {each['now']}" for each in found
                 if each["key"] not in ("output.directory", "output.overwrite", "solver.walltime")]
         return [self.known_changes.get(pair, []) for pair in pairs]

@@ -123,7 +123,8 @@ def check_unchanged(deck):
     """Fails before any start if a folder holds a run of another deck that the study may not replace."""
     changed = [f"{in_quotes(case.folder)}: holds a run of another deck ({', '.join(status.changes)}); "
                + ("correct study.launcher if it started these ranks; " if status.changes[0].startswith("ranks ") else "")
-               + "replace it with output.overwrite=true, or choose another output.directory"
+               + ("use that isotherm" if "of another version: " in status.changes[-1] else "replace it with output.overwrite=true")
+               + ", or choose another output.directory"
                for case, status in zip(deck.cases, case_statuses(deck, deck.cases)) if status.state == "changed"]
     if changed and not deck.overwrite:
         raise Failure(CANNOT_CREATE, "\n".join(shortened(changed, 5, " cases")))
