@@ -88,7 +88,7 @@ void keep_step(Config& now, double dt) {
 
 // Throws Error(deck), with all differences, if the deck is of another problem. Returns the allowed changes.
 std::vector<std::string> take_over(const SnapshotHeader& header, const std::string& file, Config& now) {
-  const Config before = read_resolved_deck(header.provenance.resolved_deck, file + ": its deck");
+  const Config before = stored_config(header.provenance, file);
   std::string forbidden;
   std::vector<std::string> allowed;
   for (const Change& change : changes(before, now)) {

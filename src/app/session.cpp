@@ -424,21 +424,26 @@ bool is_plan(const CommandLine& command) {
 LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
   compare_ranks(command, world);
   LoadedDeck deck;
-  std::string name;  // of the run that stored the deck
+  SnapshotProvenance stored;  // rank 0 alone has all of it
   on_root(world, [&] {
     if (!command.from_output) {
       deck.text = read_deck_file(command.file);
       return;
     }
-    const SnapshotHeader header = read_snapshot_header(command.file);
-    deck.text = stored_deck_text(deck_within(header.provenance, command.file));
-    name = header.provenance.name;
+    stored = read_snapshot_header(command.file).provenance;
+    deck.text = stored_deck_text(deck_within(stored, command.file));
   });
   deck.text = world.broadcast(deck.text);
-  name = world.broadcast(name);
+  stored.name = world.broadcast(stored.name);
   deck.config = all_or_throw(world, [&] {
-    return parse_deck(deck.text, command.file, command.overrides, registry_names(),
-                      command.override_arguments);
+    try {
+      return parse_deck(deck.text, command.file, command.overrides, registry_names(),
+                        command.override_arguments);
+    } catch (const Error&) {
+      if (!stored.resolved_deck.empty())
+        stored_config(stored, command.file);  // throws where that deck is wrong
+      throw;
+    }
   });
   // Each rank searches for the deck's files itself, and another run may write a newer file meanwhile.
   const std::string mine = to_yaml(deck.config);
@@ -448,7 +453,7 @@ LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
                                     "start in different directories); start all again, in one directory",
                                     command.file);
   record_contents(deck.config, world);
-  if (command.from_output) be_another_run(deck.config, name);
+  if (command.from_output) be_another_run(deck.config, stored.name);
   // 100 bytes for the longest ending, _slice_(64 letters)_(18 digits).hdf.aside.
   if (constexpr std::size_t longest = 255 - 100; deck.config.name.size() > longest)
     throw error_of<CollectiveError>(ExitCode::deck,
@@ -521,6 +526,13 @@ Config refined(const Config& config, std::int64_t cells) {
 }
 
 }  // namespace
+
+Config stored_config(const SnapshotProvenance& from, const std::string& file) try {
+  return read_resolved_deck(from.resolved_deck, file + ": its deck");
+} catch (const Error& error) {
+  throw error_of(error.code(), "{} (written by isotherm {} ({}); use that one, or a newer one)", error.what(),
+                 from.version, from.git_revision);
+}
 
 void record_contents(Config& config) {
   for (const auto& [key, place] : datasets_of(config)) {

@@ -268,15 +268,20 @@ def test_overrides_of_the_first_run_apply_and_those_of_the_second_take_precedenc
     ran("run", "--from", file, "output.overwrite=true", cwd=tmp_path)
 
 
+def deck_replaced(text):
+    return lambda file: (file.pop("isotherm/resolved_deck"), file.create_dataset("isotherm/resolved_deck", data=np.bytes_(text)))
+
+
 @pytest.mark.parametrize("spoil, message", [
-    (lambda file: (file.pop("isotherm/resolved_deck"), file.create_dataset("isotherm/resolved_deck", data=np.bytes_(""))), "holds no deck (its /isotherm/resolved_deck is empty); "),
+    (deck_replaced(""), "holds no deck (its /isotherm/resolved_deck is empty); "),
+    (deck_replaced("new: 1"), "its deck:1:1: new: unknown key; "),
     (lambda file: file["isotherm"].attrs.create("name", np.bytes_("../deck")), "the run's name '../deck' is no file name (")])
 def test_a_file_without_a_deck_is_refused(run, tmp_path, spoil, message):
     copy = shutil.copy(run / "deck_region_00000020.hdf", tmp_path / "copy.hdf")
     with h5py.File(copy, "r+") as file:
         spoil(file)
     done = ran("run", "--from", "copy.hdf", ranks=2, cwd=tmp_path, code=65)
-    assert done.stderr.startswith(f"copy.hdf: {message}")
+    assert done.stderr.startswith(f"copy.hdf: {message}") and ("(written by isotherm" in done.stderr) == ("unknown" in message)
     assert [path.name for path in tmp_path.iterdir()] == ["copy.hdf"]
 
 
