@@ -11,7 +11,7 @@ namespace isotherm {
 enum class ExitCode : int {
   done = 0,
   command_line = 2,    // wrong option, argument or override syntax
-  not_converged = 10,  // max_sweeps reached before the tolerance
+  not_converged = 10,  // ended before the tolerance was reached
   deck = 65,           // the deck or a data file is wrong
   file_missing = 66,   // a file that was named cannot be read
   unavailable = 69,    // a device, library or feature is not available

@@ -222,7 +222,7 @@ class DirectoryLock(AbstractContextManager):
                 if made:  # a lock that names no process would last until it is stale
                     self.path.unlink(missing_ok=True)
                 raise Failure(CANNOT_CREATE, cannot_write(self.path, error)) from error
-        raise Failure(CANNOT_CREATE, f"cannot get {in_quotes(self.path)} (other runs are after it too); try again")
+        raise Failure(CANNOT_CREATE, f"cannot get {in_quotes(self.path)} (other runs try to lock it too); try again")
 
     def make_way(self, force):
         """If several processes find a stale lock, one of them renames the file that it has checked; then all try again."""

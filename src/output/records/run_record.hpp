@@ -287,7 +287,7 @@ std::vector<FigureOfMerit> foms(const RunRecord& record);
 //     VERIFIED       the errors against the exact solution are within the deck's bounds
 //     CONVERGED      a steady problem has reached its tolerance, or the rounding of its precision
 //     DONE           the run is complete, and the deck asks for no more
-//     NOT CONVERGED  it reached the last allowed sweep, but not its tolerance
+//     NOT CONVERGED  it ended before the residual reached its tolerance
 //     STOPPED        by a signal or the wall time; it can be resumed
 //     FAILED         everything else
 const char* result_word(const RunRecord& record);
