@@ -428,7 +428,7 @@ void rename_in(YamlNode& map, const Keys& keys, const std::string& path, Problem
     for (const Key& key : keys) {
       if (!key.former_name.empty() && key.former_name == name.name) {
         problems.add(name.place, path_to(path, name.name), "is called {} now", key.name);
-        name.name = key.name;
+        if (!map.find_key(key.name)) name.name = key.name;
       }
       if (key.name != name.name) continue;
       if (const auto* section = std::get_if<Section>(&key.target))
@@ -439,6 +439,9 @@ void rename_in(YamlNode& map, const Keys& keys, const std::string& path, Problem
       value.text = word->is;
     }
   }
+  erase_keys(map, [&](std::string_view name) {  // reported; the map has the new names as well
+    return !name.empty() && std::ranges::find(keys, name, &Key::former_name) != keys.end();
+  });
 }
 
 // The last snapshot in a run's directory, NAME_00000100.hdf; else the directory. Where the run's name is not

@@ -121,6 +121,8 @@ TEST(ConfigOverrides, AreCheckedLikeTheDeck) {
   EXPECT_EQ(say({"problem.steps.x=3"}).first,
             "argument 1: problem.steps.x: '10' stands there, not a map; override it as a whole");
   EXPECT_EQ(say({"a..b=3"}).second, ExitCode::command_line);
+  EXPECT_EQ(problems(base + "solver: {depth: 2}\n", {"solver.halo_width=2"}).first,
+            "deck.yaml:10:10: solver.depth: is called halo_width now");
 }
 
 TEST(ConfigOverrides, ReplaceAddAndAppend) {
