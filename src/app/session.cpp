@@ -440,8 +440,7 @@ LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
       return parse_deck(deck.text, command.file, command.overrides, registry_names(),
                         command.override_arguments);
     } catch (const Error&) {
-      if (!stored.resolved_deck.empty())
-        stored_config(stored, command.file);  // throws where that deck is wrong
+      if (!stored.resolved_deck.empty()) stored_config(stored, command.file);  // throws if that deck is wrong
       throw;
     }
   });
@@ -526,13 +525,6 @@ Config refined(const Config& config, std::int64_t cells) {
 }
 
 }  // namespace
-
-Config stored_config(const SnapshotProvenance& from, const std::string& file) try {
-  return read_resolved_deck(from.resolved_deck, file + ": its deck");
-} catch (const Error& error) {
-  throw error_of(error.code(), "{} (written by isotherm {} ({}); use that one, or a newer one)", error.what(),
-                 from.version, from.git_revision);
-}
 
 void record_contents(Config& config) {
   for (const auto& [key, place] : datasets_of(config)) {

@@ -19,8 +19,6 @@
 
 namespace isotherm {
 
-struct SnapshotProvenance;
-
 // The assignment of GPUs to ranks, from the GPUs that each rank sees. Arithmetic only: no MPI, no device.
 
 // The host and the GPUs that one rank sees.
@@ -178,9 +176,6 @@ Session plan_session(const CommandLine& command, const Communicator& world);
 // are read: by this process alone, without MPI; or, collective, by all ranks.
 void check_all_cells(Config& config);
 void check_all_cells(Config& config, const Communicator& world);
-
-// read_resolved_deck() of the deck in this file; errors name the isotherm that wrote it.
-Config stored_config(const SnapshotProvenance& from, const std::string& file);
 
 // The deck itself, or the grids of its series. Throws Error(deck) if an axis of a grid would not have a whole
 // number of cells, or if the grid of the deck is a single cell.

@@ -130,6 +130,8 @@ void write_snapshot_header(hid_t file, const SnapshotHeader& header, bool text_w
                            const std::string& path);
 // Throws Error(file_missing), or Error(deck) for another kind of file or a changed header, or NewerVersion.
 SnapshotHeader read_snapshot_header(const std::string& path);
+// read_resolved_deck() of the deck in this file; errors name the isotherm that wrote it.
+Config stored_config(const SnapshotProvenance& from, const std::string& file);
 
 // Fingerprint of the cells of `subdomain` (may be empty) in the file, read by this process; disjoint
 // subdomains add up to the file's. Adds to `extremes`. Throws Error(io) if these cells cannot be read.

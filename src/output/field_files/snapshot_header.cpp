@@ -4,6 +4,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "config/deck.hpp"
 #include "core/hash.hpp"
 #include "core/text.hpp"
 #include "output/field_files/snapshot_file.hpp"
@@ -222,6 +223,13 @@ SnapshotHeader read_snapshot_header(const std::string& path) {
           path + ": its header differs from the one written (a value was changed since); use another copy");
   }
   return header;
+}
+
+Config stored_config(const SnapshotProvenance& from, const std::string& file) try {
+  return read_resolved_deck(from.resolved_deck, file + ": its deck");
+} catch (const Error& error) {
+  throw error_of(error.code(), "{} (written by isotherm {} ({}); use that one, or a newer one)", error.what(),
+                 from.version, from.git_revision);
 }
 
 }  // namespace isotherm
