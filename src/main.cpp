@@ -80,7 +80,7 @@ int answer(const CommandLine& command, int argc, char** argv) {
       return print_info(command);
     case Subcommand::check:
       if (command.check.json) return check_json(command);
-      if (names_study(command)) {  // `isotherm study` checks it
+      if (has_study(command)) {  // `isotherm study` checks it
         std::vector<std::string> words(argv + 2, argv + argc);
         words.emplace_back("--check");
         start_tool("study", words);

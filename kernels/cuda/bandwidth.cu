@@ -24,7 +24,7 @@ Threads blocks_for(Index items, Index items_per_block) {
 
 // Calls use(i, load(i)) for the words of this thread. If it has all its words, all loads precede the stores.
 template <class Load, class Use>
-__device__ __forceinline__ void for_my_words(Index words, const Load& load, const Use& use) {
+__device__ __forceinline__ void for_each_own_word(Index words, const Load& load, const Use& use) {
   const Index first = Index{blockIdx.x} * words_per_block + threadIdx.x;
   if (first + (words_per_thread - 1) * threads < words) {
     Word word[words_per_thread];
@@ -39,7 +39,7 @@ __device__ __forceinline__ void for_my_words(Index words, const Load& load, cons
 }
 
 __global__ void __launch_bounds__(threads) copy_words(const Word* from, Word* to, Index words) {
-  for_my_words(
+  for_each_own_word(
       words, [=](Index i) { return from[i]; }, [=](Index i, Word word) { to[i] = word; });
 }
 
@@ -56,7 +56,7 @@ ISOTHERM_HOST_DEVICE Word random_word(Index i, std::uint32_t seed) {
 ISOTHERM_HOST_DEVICE std::uint32_t part_of_sum(Word word) { return word.x + word.y + word.z + word.w; }
 
 __global__ void __launch_bounds__(threads) write_words(Word* to, Index words, std::uint32_t seed) {
-  for_my_words(
+  for_each_own_word(
       words, [=](Index i) { return random_word(i, seed); }, [=](Index i, Word word) { to[i] = word; });
 }
 

@@ -56,7 +56,7 @@ struct Plan {
 static_assert(sizeof(Plan<double>) <= 4096, "the largest parameters of a launch");
 
 // Called by a whole warp of every block. The first block that arrives signals `free` to all peers.
-__device__ __forceinline__ void say_free(const PeerLinks& links, std::uint64_t exchange) {
+__device__ __forceinline__ void signal_free(const PeerLinks& links, std::uint64_t exchange) {
   const int lane = threadIdx.x % warp_size;
   unsigned before = 0;
   if (lane == 0) before = atomicAdd(&links.progress->entered, 1u);
@@ -66,7 +66,7 @@ __device__ __forceinline__ void say_free(const PeerLinks& links, std::uint64_t e
 
 // Called by one thread of every block, after a block barrier that follows the stores of all threads.
 template <class T>
-__device__ __forceinline__ void say_stored(const Plan<T>& plan, int link, std::uint64_t exchange) {
+__device__ __forceinline__ void signal_stored(const Plan<T>& plan, int link, std::uint64_t exchange) {
   PeerProgress& progress = *plan.links.progress;
   __threadfence_system();
   if (atomicAdd(&progress.done_of[link], 1u) + 1 == plan.blocks_of[link]) {
@@ -257,7 +257,7 @@ __global__ void __launch_bounds__(block_threads) store_to_peers(const __grid_con
   const PeerMessage<T>& m = plan.messages.message[i];
   const Member member = member_of(plan, i);
   const std::uint64_t exchange = plan.links.progress->exchange + 1;
-  if (threadIdx.x < warp_size) say_free(plan.links, exchange);
+  if (threadIdx.x < warp_size) signal_free(plan.links, exchange);
   const auto may_store = [&] {
     if (threadIdx.x == 0) {
       is_free = await(plan.links.link[m.link].here->free, exchange, *plan.links.abandoned);
@@ -269,7 +269,7 @@ __global__ void __launch_bounds__(block_threads) store_to_peers(const __grid_con
                                         : carry_rows(m, member, may_store);
   if (!all_stored) return;
   __syncthreads();
-  if (threadIdx.x == 0) say_stored(plan, m.link, exchange);
+  if (threadIdx.x == 0) signal_stored(plan, m.link, exchange);
 }
 
 // The blocks of a message wait for its peer. A last block waits for all peers.

@@ -49,11 +49,11 @@ struct SweepStores {
   // Every other chunk is walked down, so that neighbours read the planes between them at the same time.
   ISOTHERM_HOST_DEVICE bool is_down(Index chunk) const { return (chunk % 2 != 0) != first_is_down; }
 
-  ISOTHERM_HOST_DEVICE bool goes(Face f) const { return faces.at(f).to != nullptr; }
+  ISOTHERM_HOST_DEVICE bool has_target(Face f) const { return faces.at(f).to != nullptr; }
   // Is the chunk at face f of the subdomain, and is that face stored to a neighbour?
   __device__ __forceinline__ bool is_at(Face f, Int3 n, const Box& chunk) const {
     const int axis = axis_of(f);
-    return goes(f) && (is_max(f) ? chunk.hi[axis] >= n[axis] : chunk.lo[axis] == 0);
+    return has_target(f) && (is_max(f) ? chunk.hi[axis] >= n[axis] : chunk.lo[axis] == 0);
   }
   // Are the cells next to the chunk, beyond the lower or upper face across x, in columns?
   __device__ __forceinline__ bool has_column(bool upper, Int3 n, const Box& chunk) const {
@@ -66,7 +66,7 @@ struct SweepStores {
   }
 
   // Called by all threads before the first bulk copy. False if the wait was abandoned: then store nothing.
-  __device__ __forceinline__ bool meet_peers() const {
+  __device__ __forceinline__ bool wait_for_peers() const {
     const PeerLinks& links = faces.links;
     const std::uint64_t sweep = links.progress->swept;
     const int lane = static_cast<int>(threadIdx.x % warp_size),
@@ -223,27 +223,27 @@ class HaloStores<T, rows, SweepStores<T>> {
         walk_(walk),
         x_(x),
         y_(y),
-        first_goes_(stores.is_at(walk.face_prev(), a.in.extent, chunk)),
+        stores_first_(stores.is_at(walk.face_prev(), a.in.extent, chunk)),
         item_(stores, a, chunk, warps_x * warp_size, walk.first, walk.step),
         row_end_(stores, a, chunk, warp_x == 0, warp_x == warps_x - 1, y, walk.first, walk.step) {}
 
   // Before plane n is updated: reads back results of plane n - 1, and one row of the first plane.
   __device__ __forceinline__ void load(int n, const TileWarp<T, rows>& mine) {
     if (n > 1) item_.load();
-    if (first_goes_ && 1 < n && n <= rows + 1 && mine.cells_of(n - 2) != 0)
+    if (stores_first_ && 1 < n && n <= rows + 1 && mine.cells_of(n - 2) != 0)
       first_ = Pack<T>::load(&a_.out(x_, y_ + n - 2, walk_.first));
   }
   __device__ __forceinline__ void store_row(int r, const Pack<T>& made) { row_end_.store(r, made); }
   __device__ __forceinline__ void store(int n, const TileWarp<T, rows>& mine) {
     row_end_.advance();
     if (n > 1) item_.store();
-    if (first_goes_ && 1 < n && n <= rows + 1)  // a row of the first plane with each later plane
+    if (stores_first_ && 1 < n && n <= rows + 1)  // a row of the first plane with each later plane
       stores_.store_pack(walk_.face_prev(), first_, mine.cells_of(n - 2), x_, y_ + n - 2);
   }
   __device__ __forceinline__ void finish(const TileWarp<T, rows>& mine) {
     item_.load();
     item_.store();
-    if (walk_.count <= rows && first_goes_) store_plane(walk_.face_prev(), mine, walk_.first);
+    if (walk_.count <= rows && stores_first_) store_plane(walk_.face_prev(), mine, walk_.first);
     if (stores_.is_at(walk_.face_next(), a_.in.extent, chunk_))
       store_plane(walk_.face_next(), mine, walk_.plane(walk_.count));
   }
@@ -267,7 +267,7 @@ class HaloStores<T, rows, SweepStores<T>> {
   const Box& chunk_;
   const PlaneWalk& walk_;
   int x_, y_;
-  bool first_goes_;
+  bool stores_first_;
   Pack<T> first_;
   FaceItem<T> item_;
   RowEnd<T> row_end_;

@@ -320,13 +320,13 @@ class TemporalTile {
         to_(&a.out(at_.x, at_.y, 0)) {}
 
   __device__ __forceinline__ void sweep() {
-    for (int n = 0; n < stages - 1; ++n) ask_for(n, (in_.stage + n) % stages);
+    for (int n = 0; n < stages - 1; ++n) request_plane(n, (in_.stage + n) % stages);
     walk();
   }
 
  private:
   // Requests the plane of step n with its classes, and the source of the plane before it.
-  __device__ __forceinline__ void ask_for(int n, int stage) {
+  __device__ __forceinline__ void request_plane(int n, int stage) {
     if (threadIdx.x != 0 || n >= span_.count || !comes(n)) return;
     if (n >= stages - 1) shared_.throttle.wait(a_.throttle);
     BytesBarrier& full = shared_.full[stage];
@@ -354,7 +354,7 @@ class TemporalTile {
     constexpr Around at_the_ends = Extras::any_boundaries ? Around::anything : Around::boundaries;
     for (int n = 0; n < span_.count;) {
       if constexpr (!Extras::any_boundaries) {
-        for (const int end = n + 3 * turns_from(n); n < end; n += 3) {
+        for (const int end = n + 3 * triples_from(n); n < end; n += 3) {
           plane<Around::side_boundaries, 0>(n);
           plane<Around::side_boundaries, 1>(n + 1);
           plane<Around::side_boundaries, 2>(n + 2);
@@ -366,7 +366,7 @@ class TemporalTile {
     }
   }
   // The number of groups of three steps from n on in which no level is at a boundary across z or a layer.
-  __device__ __forceinline__ int turns_from(int n) const {
+  __device__ __forceinline__ int triples_from(int n) const {
     const int bottom = span_.first + n - time_block, top = span_.first + n - 1;  // of last and first level
     if (a_.face(Face::z_min).is_boundary && bottom <= 0) return 0;
     int steps = span_.count - n;
@@ -390,7 +390,7 @@ class TemporalTile {
   __device__ __forceinline__ void plane(int n) {
     const bool come = comes(n);
     if (come) shared_.full[in_.stage].wait(in_.parity >> in_.stage & 1);
-    if constexpr (Extras::classes) bring_classes(come, n == 0);
+    if constexpr (Extras::classes) load_classes(come, n == 0);
     Pack<T> made[rows];
 #pragma unroll
     for (int r = 0; r < rows; ++r)
@@ -398,7 +398,7 @@ class TemporalTile {
     levels<around, phase, 0>(n, made);
     in_.buffer ^= 1;
     __syncthreads();  // all edge rows are stored, and no warp reads the previous plane any more
-    ask_for(n + stages - 1, in_.last_stage());
+    request_plane(n + stages - 1, in_.last_stage());
     if (come) in_.parity ^= 1u << in_.stage;
     in_.stage = (in_.stage + 1) % stages;
     if (++source_stage_ == Shared::source_stages) source_stage_ = 0;
@@ -457,7 +457,7 @@ class TemporalTile {
 
   // Loads the classes of the lane's packs in the plane that has arrived. Mostly all packs of a warp have one
   // class: one_ has a bit per plane for that.
-  __device__ __forceinline__ void bring_classes(bool come, bool is_first) {
+  __device__ __forceinline__ void load_classes(bool come, bool is_first) {
 #pragma unroll
     for (int i = time_block + 1; i > 0; --i) classes_[i] = classes_[i - 1];
     unsigned all = 0;

@@ -173,7 +173,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
   Norm norm;
 
   if constexpr (Stores::any) {
-    if (!stores.meet_peers()) return;
+    if (!stores.wait_for_peers()) return;
   }
   const Throttle throttle(schedule);
   auto& shared = *reinterpret_cast<PipelineShared<Slab, stages>*>(dynamic_shared());

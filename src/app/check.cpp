@@ -124,7 +124,7 @@ std::string time_text(const Config& config, const std::optional<PredictedCycles>
             ? fmt::format(", likely {}{}", predicted && predicted->is_more ? "more than " : "", likely)
             : "",
         predicted ? fmt::format(", as {} cells of this body take{}", extent_text(predicted->cells),
-                                predicted->loses_parts ? " without its thin parts" : "")
+                                predicted->omits_thin_parts ? " without its thin parts" : "")
                   : "");
   }
   const TimePlan plan = time_plan(config);
@@ -142,13 +142,14 @@ std::string time_text(const Config& config, const std::optional<PredictedCycles>
 // A warning if multigrid is known to be slow for this body, or may be.
 std::string slow_text(const PredictedCycles& predicted) {
   constexpr std::int64_t usual = 8;
-  const auto& [cells, cycles, is_more, loses_parts] = predicted;
-  if (cycles <= usual && !is_more && !loses_parts) return {};
+  const auto& [cells, cycles, is_more, omits_thin_parts] = predicted;
+  if (cycles <= usual && !is_more && !omits_thin_parts) return {};
   return fmt::format(
       "warning: multigrid {} slow for this body: {}{} cycles{}, and most take 2 or 3; its conductivities "
       "jump from cell to cell, its layers are one cell thick, or its cells are of very different sizes\n",
-      loses_parts ? "may be" : "is", is_more ? "more than " : "", cycles,
-      loses_parts ? ", or several times as many, as parts are thinner than the cells of the prediction" : "");
+      omits_thin_parts ? "may be" : "is", is_more ? "more than " : "", cycles,
+      omits_thin_parts ? ", or several times as many, as parts are thinner than the cells of the prediction"
+                       : "");
 }
 
 // The size, and the power of the sources; on very large grids only the run computes this power.

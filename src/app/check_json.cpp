@@ -502,7 +502,7 @@ Json answer_to(const Json& request, std::size_t number, const CommandLine& comma
 
 }  // namespace
 
-bool names_study(const CommandLine& command) {
+bool has_study(const CommandLine& command) {
   std::error_code ignored;
   // A pipe can be read only once: by check().
   if (command.from_output || !std::filesystem::is_regular_file(command.file, ignored)) return false;

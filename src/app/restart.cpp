@@ -87,7 +87,7 @@ void keep_step(Config& now, double dt) {
 }
 
 // Throws Error(deck), with all differences, if the deck is of another problem. Returns the allowed changes.
-std::vector<std::string> take_over(const SnapshotHeader& header, const std::string& file, Config& now) {
+std::vector<std::string> apply_deck_of(const SnapshotHeader& header, const std::string& file, Config& now) {
   const Config before = stored_config(header.provenance, file);
   std::string forbidden;
   std::vector<std::string> allowed;
@@ -161,7 +161,7 @@ std::optional<Restart> first_sound(const std::vector<std::string>& files, Sessio
     };
     if (!is_sound([&] { restart.header = all_or_throw(world, read_header); })) continue;
     restart.sweep = restart.header.meta.sweep;
-    restart.changes = all_or_throw(world, [&] { return take_over(restart.header, file, config); });
+    restart.changes = all_or_throw(world, [&] { return apply_deck_of(restart.header, file, config); });
     if (!is_sound([&] { verify_cells(file, restart.header, session, world); })) continue;
     session.deck.config = config;
     return restart;

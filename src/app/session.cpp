@@ -361,7 +361,7 @@ std::string deck_within(const SnapshotProvenance& from, const std::string& file)
 }
 
 // Keeps the name. Only output.overwrite on the command line lets it replace a run, such as its origin.
-void be_another_run(Config& config, const std::string& name) {
+void make_new_run(Config& config, const std::string& name) {
   if (!name.empty()) config.name = name;
   if (config.at("output.overwrite").rfind("argument ", 0) != 0) config.output.overwrite = false;
 }
@@ -452,7 +452,7 @@ LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
                                     "start in different directories); start all again, in one directory",
                                     command.file);
   record_contents(deck.config, world);
-  if (command.from_output) be_another_run(deck.config, stored.name);
+  if (command.from_output) make_new_run(deck.config, stored.name);
   // 100 bytes for the longest ending, _slice_(64 letters)_(18 digits).hdf.aside.
   if (constexpr std::size_t longest = 255 - 100; deck.config.name.size() > longest)
     throw error_of<CollectiveError>(ExitCode::deck,

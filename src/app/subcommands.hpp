@@ -38,7 +38,7 @@ int check(const CommandLine& command, const Communicator& world);
 
 // Whether the command names a deck with `study:` or `scaling:`; false too for a pipe, and for a
 // file that is no deck.
-bool names_study(const CommandLine& command);
+bool has_study(const CommandLine& command);
 
 // `isotherm check DECK --json`: answers requests of a program (isotherm study), JSON on stdin, by JSON on
 // stdout (docs/reference/requests.md). One process, without MPI. Throws Error(deck) for other input.

@@ -27,7 +27,7 @@ std::string extraordinary_value(const Config& config) {
   constexpr double ordinary = 1e6;  // K
   double largest = ordinary;
   std::string text;
-  const auto look = [&](const std::string& key, double value, double kelvin) {
+  const auto check = [&](const std::string& key, double value, double kelvin) {
     if (!(std::abs(kelvin) > largest)) return;
     largest = std::abs(kelvin);
     text = fmt::format("{} is {:g}", config.at(key), value);
@@ -39,16 +39,16 @@ std::string extraordinary_value(const Config& config) {
       const double slope = law.has_temperature() && !is_plain(config.boundaries[f])
                                ? 1
                                : boundary_law(config, static_cast<Face>(f)).slope;
-      look(law.value_key(), value, value * slope);
+      check(law.value_key(), value, value * slope);
     }
   }
   for (std::size_t i = 0; i < config.initial.size(); ++i)
-    if (const auto value = config.initial[i].value) look(fmt::format("initial.{}.value", i), *value, *value);
+    if (const auto value = config.initial[i].value) check(fmt::format("initial.{}.value", i), *value, *value);
   for (std::size_t i = 0; i < config.sources.size(); ++i) {
     const RegionValue& source = config.sources[i];
-    look(fmt::format("sources.{}.{}", i, source.power ? "power" : "value"),
-         source.power ? (*source.power)(0, 0, 0) : source.value.value_or(0),
-         source_strength(config, source) * source_scale(config));
+    check(fmt::format("sources.{}.{}", i, source.power ? "power" : "value"),
+          source.power ? (*source.power)(0, 0, 0) : source.value.value_or(0),
+          source_strength(config, source) * source_scale(config));
   }
   return text;
 }
@@ -83,7 +83,7 @@ std::string divergence(const Config& config, const NumberedTemperature& extreme,
 }
 
 // A warning that the precision loses heat of sources and flux boundaries; empty: no reason to warn.
-std::string swallowed_heat_text(const Config& config, const SwallowedHeat& heat) {
+std::string lost_heat_text(const Config& config, const LostHeat& heat) {
   if (!(heat.lost > serious_share * heat.all)) return {};  // rounding always loses the tails of a gaussian
   const bool transient = config.problem.kind == ProblemKind::transient;
   std::string longer;
@@ -150,13 +150,13 @@ class Loop {
     outcome_.residual.criterion = config.problem.criterion;
     outcome_.residual.check = config.problem.check;
     if (steady()) outcome_.residual.tolerance = config.problem.tolerance;
-    if (frame.resumed) take_over(*frame.resumed);
+    if (frame.resumed) restore_state(*frame.resumed);
   }
   ~Loop() { outputs_.files.settle(); }
   Loop& operator=(Loop&&) = delete;
 
   LoopOutcome run() {
-    solver_.forget_times();  // of earlier exchanges, which belong to the set-up
+    solver_.reset_times();  // of earlier exchanges, which belong to the set-up
     if (!frame_.resumed) start();
     poll_control();
     written_at_ = elapsed_;
@@ -210,16 +210,16 @@ class Loop {
   }
 
   // Restores the state that an uninterrupted run has at this sweep.
-  void take_over(const CheckpointState& state) {
+  void restore_state(const CheckpointState& state) {
     Residual& r = outcome_.residual;
     r.first = state.first_residual;
     r.last = state.last_residual;
     r.checks = state.checks;
     if (r.last) r.last_sweep = state.last_checked;
     if (state.lowest_residual) {
-      stagnation_.go_on_from({*state.lowest_residual, state.lowest_sweep});
+      stagnation_.resume_from({*state.lowest_residual, state.lowest_sweep});
     } else if (r.last) {
-      stagnation_.go_on_from({*r.last, state.last_checked});  // an old checkpoint lacks the lowest one
+      stagnation_.resume_from({*r.last, state.last_checked});  // an old checkpoint lacks the lowest one
     }
     if (state.pending_residual) checked_ = {state.pending_sweep, state.pending_residual};
     if (r.last && !checked_ && has_converged(config_, *r.first, *r.last)) {
@@ -227,7 +227,7 @@ class Loop {
       r.extra_sweeps = solver_.sweeps() - state.last_checked;
     }
     wall_before_ = state.wall;
-    solver_.go_on_from_halvings(static_cast<int>(state.step_halvings));
+    solver_.resume_from_halvings(static_cast<int>(state.step_halvings));
   }
 
   bool steady() const { return config_.problem.kind == ProblemKind::steady; }
@@ -338,7 +338,7 @@ class Loop {
     r.last_sweep = line.sweep;
     ++r.checks;
     if (std::is_same_v<T, float> && !loses_heat_) {
-      const std::string text = swallowed_heat_text(config_, solver_.swallowed_heat());
+      const std::string text = lost_heat_text(config_, solver_.lost_heat());
       loses_heat_ = !text.empty();
       warn(text);
     }
@@ -353,8 +353,7 @@ class Loop {
       if (may_end && has_converged(config_, *r.first, value)) {
         end_ = Convergence::reached;
         // If fp32 rounds off all updates, the residual is 0.
-        const SwallowedHeat heat =
-            std::is_same_v<T, float> && value == 0 ? solver_.swallowed_heat() : SwallowedHeat{};
+        const LostHeat heat = std::is_same_v<T, float> && value == 0 ? solver_.lost_heat() : LostHeat{};
         judge_balance(heat.all > 0 ? heat.lost / heat.all : 0);
       } else {
         check_stagnation(line.sweep, value);

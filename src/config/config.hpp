@@ -370,8 +370,8 @@ double cell_volume(const Config& config);               // m^3
 double diffusivity(const Config& config);               // m^2/s; steady problems without a material: 1
 double conductivity(const Config& config);              // W/(m K); 1 where nothing needs it
 double volumetric_heat_capacity(const Config& config);  // rho c, J/(m^3 K)
-bool knows_heat_capacity(const Config& config);         // does the deck give rho c?
-bool knows_conductivity(const Config& config);          // does it give k?
+bool has_heat_capacity(const Config& config);           // does the deck give rho c?
+bool has_conductivity(const Config& config);            // does it give k?
 double lowest_temperature(const Config& config);        // K; -infinity for exact solutions (differences)
 bool mean_is_free(const Config& config);  // steady, and nothing fixes the mean: T + constant is a solution
 int ghost_layers(const Config& config);   // layers of ghosts that fields have

@@ -71,9 +71,9 @@ double volumetric_heat_capacity(const Config& config) {
   return conductivity(config) / diffusivity(config);
 }
 
-bool knows_conductivity(const Config& config) { return material_of(config).conductivity.has_value(); }
+bool has_conductivity(const Config& config) { return material_of(config).conductivity.has_value(); }
 
-bool knows_heat_capacity(const Config& config) {
+bool has_heat_capacity(const Config& config) {
   const MaterialConfig& material = config.material;
   if (!config.materials.empty())
     return std::ranges::all_of(config.materials, [](const NamedMaterial& each) {

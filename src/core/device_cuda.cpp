@@ -117,8 +117,8 @@ class CudaDevice final : public Device {
                    bytes, make_host_device()->memory().free_bytes);
   }
   void release(void* pointer, Memory kind) noexcept override {
-    forgive(cudaSetDevice(info_.index));
-    forgive(kind == Memory::device ? cudaFree(pointer) : cudaFreeHost(pointer));
+    ignore_error(cudaSetDevice(info_.index));
+    ignore_error(kind == Memory::device ? cudaFree(pointer) : cudaFreeHost(pointer));
   }
   void copy(void* to, const void* from, std::size_t bytes, Stream stream) override {
     make_current();
@@ -137,8 +137,8 @@ class CudaDevice final : public Device {
     return {stream};
   }
   void release(Stream stream) noexcept override {
-    forgive(cudaSetDevice(info_.index));
-    forgive(cudaStreamDestroy(native(stream)));
+    ignore_error(cudaSetDevice(info_.index));
+    ignore_error(cudaStreamDestroy(native(stream)));
   }
   Event make_event(bool timed) override {
     make_current();
@@ -148,8 +148,8 @@ class CudaDevice final : public Device {
     return {event};
   }
   void release(Event event) noexcept override {
-    forgive(cudaSetDevice(info_.index));
-    forgive(cudaEventDestroy(native(event)));
+    ignore_error(cudaSetDevice(info_.index));
+    ignore_error(cudaEventDestroy(native(event)));
   }
   void record(Event event, Stream stream) override {
     make_current();
@@ -196,7 +196,7 @@ class CudaDevice final : public Device {
     check(cudaStreamEndCapture(native(stream), &plan), "cudaStreamEndCapture");
     cudaGraphExec_t graph = nullptr;
     const cudaError_t code = cudaGraphInstantiate(&graph, plan, cudaGraphInstantiateFlagUseNodePriority);
-    forgive(cudaGraphDestroy(plan));
+    ignore_error(cudaGraphDestroy(plan));
     check(code, "cudaGraphInstantiate");
     // Otherwise the first launch uploads it, which takes a millisecond for some two hundred kernels.
     check(cudaGraphUpload(graph, native(stream)), "cudaGraphUpload");
@@ -207,8 +207,8 @@ class CudaDevice final : public Device {
     check(cudaGraphLaunch(native(graph), native(stream)), "cudaGraphLaunch");
   }
   void release(Graph graph) noexcept override {
-    forgive(cudaSetDevice(info_.index));
-    forgive(cudaGraphExecDestroy(native(graph)));
+    ignore_error(cudaSetDevice(info_.index));
+    ignore_error(cudaGraphExecDestroy(native(graph)));
   }
 
  private:
@@ -216,7 +216,7 @@ class CudaDevice final : public Device {
   std::string label() const { return fmt::format("CUDA device {}, {},", info_.index, info_.name); }
   // For functions that must not throw: a release after a broken kernel fails too, and the first error has
   // been thrown already.
-  static void forgive(cudaError_t code) noexcept {
+  static void ignore_error(cudaError_t code) noexcept {
     if (code != cudaSuccess) cudaGetLastError();
   }
 

@@ -30,9 +30,9 @@ class HaloExchange {
                std::span<const TransportEntry<T>> registry = transport_registry<T>());
 
   // Sets how many layers exchanges fill, at most those of the fields. Call it between exchanges; collective.
-  // Buffers for other numbers of layers are kept until forget_others().
+  // Buffers for other numbers of layers are kept until release_others().
   void use(int layers);
-  void forget_others() {
+  void release_others() {
     std::erase_if(by_number_, [&](const auto& each) { return each.first != layers_; });
   }
 

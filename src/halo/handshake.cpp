@@ -31,20 +31,20 @@ std::vector<std::string> swap_texts(const Communicator& communicator, std::span<
 
 void disconnect(const Communicator& communicator, std::span<const int> peers, double seconds) noexcept {
   const MPI_Comm comm = communicator.native().comm;
-  std::vector<MPI_Request> heard(peers.size(), MPI_REQUEST_NULL), said(peers.size(), MPI_REQUEST_NULL);
+  std::vector<MPI_Request> received(peers.size(), MPI_REQUEST_NULL), sent(peers.size(), MPI_REQUEST_NULL);
   for (std::size_t i = 0; i < peers.size(); ++i) {
-    MPI_Irecv(nullptr, 0, MPI_BYTE, peers[i], disconnect_tag, comm, &heard[i]);
-    MPI_Isend(nullptr, 0, MPI_BYTE, peers[i], disconnect_tag, comm, &said[i]);
+    MPI_Irecv(nullptr, 0, MPI_BYTE, peers[i], disconnect_tag, comm, &received[i]);
+    MPI_Isend(nullptr, 0, MPI_BYTE, peers[i], disconnect_tag, comm, &sent[i]);
   }
   const int count = static_cast<int>(peers.size());
   int all = 0;
   for (const Timer timer; !all && timer.seconds() < seconds;) {
-    if (MPI_Testall(count, heard.data(), &all, MPI_STATUSES_IGNORE) != MPI_SUCCESS) break;
+    if (MPI_Testall(count, received.data(), &all, MPI_STATUSES_IGNORE) != MPI_SUCCESS) break;
   }
-  for (std::vector<MPI_Request>* requests : {&heard, &said}) {
+  for (std::vector<MPI_Request>* requests : {&received, &sent}) {
     for (MPI_Request& request : *requests) {
       if (request == MPI_REQUEST_NULL) continue;
-      if (requests == &heard) MPI_Cancel(&request);
+      if (requests == &received) MPI_Cancel(&request);
       MPI_Request_free(&request);  // MPI completes the rest by itself
     }
   }

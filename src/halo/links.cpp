@@ -91,7 +91,7 @@ class LinkProbe {
   TransportMeasurement run(bool timed) {
     verdict_.why_not = open_.why_not.empty() ? open_.maker->why_not(peer_) : open_.why_not;
     settle();
-    prove();
+    verify();
     TransportMeasurement measurement{std::string(open_.entry->name), "", 0, 0};
     if (timed) {
       std::vector<HaloMessage> cells;
@@ -172,7 +172,7 @@ class LinkProbe {
 
   // Tests every field, because a transport may access each in its own way. Both ranks poison their ghosts
   // before either sends: settle() synchronises the two.
-  void prove() {
+  void verify() {
     std::optional<BoundedTransport<T>> bounded;
     // If one side has abandoned this transport with another peer, the other side would wait here.
     attempt([&] {

@@ -162,10 +162,10 @@ class MpiWire final : public Wire {
     while (started_ < pieces_.size()) {
       device_.synchronize(pieces_[started_].ready);
       start_next();
-      if (is_staged_) deliver_those_here(false, stream);
+      if (is_staged_) deliver_arrived(false, stream);
     }
     if (is_staged_)
-      deliver_those_here(true, stream);
+      deliver_arrived(true, stream);
     else
       receives_.wait_all();
     sends_.wait_all();  // the next exchange may overwrite `out`
@@ -191,7 +191,7 @@ class MpiWire final : public Wire {
     while (!is_staged_ && started_ < pieces_.size());
   }
 
-  void deliver_those_here(bool all, Stream stream) {
+  void deliver_arrived(bool all, Stream stream) {
     const auto deliver = [&](const Piece& piece) {
       device_.copy(piece.unpacked, piece.in, piece.bytes, stream);
     };

@@ -70,7 +70,7 @@ void queue(const NcclGroup& group, ncclComm_t comm, Stream stream, ExitCode code
 }
 
 // Exchanges a byte with new peers: NCCL then sets up the connections, and waits for the peers.
-void greet(Device& device, ncclComm_t comm, const std::set<int>& peers) {
+void open_connections(Device& device, ncclComm_t comm, const std::set<int>& peers) {
   const Owned<Stream> stream = own_stream(device, Priority::high);
   const Buffer bytes(device, 2 * peers.size());
   std::vector<WireMessage> messages;
@@ -135,7 +135,7 @@ class NcclRanks {
     std::erase_if(peers, [&](int peer) { return met_.contains(peer); });
     if (peers.empty()) return;
     try {
-      in_time([&device, comm = comm_.get(), peers] { greet(device, comm, peers); });
+      in_time([&device, comm = comm_.get(), peers] { open_connections(device, comm, peers); });
     } catch (...) {
       abort();
       throw;

@@ -185,8 +185,8 @@ DiagnosticsPlan plan_diagnostics(const Config& config) {
   const double volume = cell_volume(config);
   DiagnosticsPlan plan;
   plan.bins = config.output.histogram.bins;
-  if (knows_heat_capacity(config)) plan.heat_capacity = volumetric_heat_capacity(config) * volume;
-  plan.flows = knows_conductivity(config) && (!transient || plan.heat_capacity);
+  if (has_heat_capacity(config)) plan.heat_capacity = volumetric_heat_capacity(config) * volume;
+  plan.flows = has_conductivity(config) && (!transient || plan.heat_capacity);
   if (!plan.flows) return plan;
   plan.rate = transient;
   if (transient) plan.dt = euler_dt(config);

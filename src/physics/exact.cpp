@@ -194,7 +194,7 @@ struct Profile {
 };
 
 // k T'' = -q between the two ends. Two rows  (m0, m1) (c0, c1) = r  after c2 = -q/(2k) is known.
-Profile profile_at_rest(const Config& config, const Axis& axis, double q) {
+Profile equilibrium_profile(const Config& config, const Axis& axis, double q) {
   const double k = conductivity(config), L = axis.length, c2 = -q / (2 * k);
   const End &low = axis.low, &high = axis.high;
   const double m00 = low.alpha, m01 = -low.beta, r0 = low.gamma;
@@ -257,7 +257,7 @@ ExactField steady_profile(const Config& config) {
     q = source.mode == RegionMode::add ? q + value : value;
   }
   const Axis axis = active_axis(config);
-  const Profile profile = profile_at_rest(config, axis, q);
+  const Profile profile = equilibrium_profile(config, axis, q);
   return {[axis, profile](double x, double y, double z, double) { return profile(axis.place(x, y, z)); }};
 }
 
@@ -275,7 +275,7 @@ ExactField slab_series(const Config& config) {
     throw does_not_fit(config, "no boundary fixes the steady state of the slab",
                        "let one boundary be of temperature or convection");
   const double start = config.initial[0].value.value_or(0);
-  const Profile rest = profile_at_rest(config, axis, 0);
+  const Profile rest = equilibrium_profile(config, axis, 0);
   // Enough from alpha t / L^2 = 1e-6 on; before, the error is within L/1000 of the boundaries.
   constexpr int most_terms = 2048;
   std::vector<Term> terms;

@@ -605,17 +605,17 @@ void warn_of_materials(const Config& config, Problems& problems) {
                     "holds no cell centre, so no cell is of it; use a finer grid or a larger shape");
   }
   RegionMaterials regions(config);
-  RegionChecks survey(config, shapes, is_empty);
+  RegionChecks checks(config, shapes, is_empty);
   const Int3 n = config.grid.cells;
   std::vector<std::uint8_t> row(n.x);
-  for (Index z = 0; z < n.z && !survey.is_over(); ++z) {
+  for (Index z = 0; z < n.z && !checks.is_over(); ++z) {
     regions.load({{0, 0, z}, {n.x, n.y, z + 1}});
     for (Index y = 0; y < n.y; ++y) {
       regions.row(0, y, z, row);
-      survey.add(y, z, row, regions);
+      checks.add(y, z, row, regions);
     }
   }
-  survey.end(problems);
+  checks.end(problems);
   warn_of_laws_in_voids(config, problems);
 }
 

@@ -47,7 +47,7 @@ class Diagnosis {
   }
 
   // Computes diagnostics of the field, and the heat flows of `step`. Every rank returns the same.
-  Diagnostics look(const std::optional<StepFields<T>>& step) {
+  Diagnostics reduce(const std::optional<StepFields<T>>& step) {
     const FieldView<const T> now = level_.field();
     const Extremes of_now = extremes();
     const LongAccumulator sum_of_now = level_.sum(now, level_.body().weights);

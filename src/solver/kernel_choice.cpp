@@ -203,7 +203,7 @@ std::optional<RequiredBackend> required_backend(const Config& config) {
   std::optional<RequiredBackend> found;
   if (asked != DeviceChoice::automatic)
     found = {asked == DeviceChoice::cuda ? Backend::cuda : Backend::host, "parallel.device"};
-  const auto look = [&](const char* key, std::string_view name, const auto& registry) {
+  const auto check = [&](const char* key, std::string_view name, const auto& registry) {
     const auto is_on = [&](Backend backend) {
       return std::ranges::any_of(
           registry, [&](const auto& kernel) { return kernel.name == name && kernel.backend == backend; });
@@ -211,9 +211,9 @@ std::optional<RequiredBackend> required_backend(const Config& config) {
     const bool on_gpu = is_on(Backend::cuda);  // a name on both backends selects neither
     if (!found && on_gpu != is_on(Backend::host)) found = {on_gpu ? Backend::cuda : Backend::host, key};
   };
-  look("solver.kernel", config.solver.kernel, stencil_kernels<double>());
-  look("solver.reduction", config.solver.reduction, reduction_kernels<double>());
-  look("solver.histogram", config.solver.histogram, histogram_kernels<double>());
+  check("solver.kernel", config.solver.kernel, stencil_kernels<double>());
+  check("solver.reduction", config.solver.reduction, reduction_kernels<double>());
+  check("solver.histogram", config.solver.histogram, histogram_kernels<double>());
   return found;
 }
 

@@ -175,7 +175,7 @@ HeatTotals Level<T>::fill_sources() {
   if (any_vary && !in_boxes)
     update_sources(0);
   else if (source_)
-    bring_source_ghosts();
+    update_source_ghosts();
   return {communicator_.all_reduce(mine.net, ReduceOp::sum),
           communicator_.all_reduce(mine.gross, ReduceOp::sum),
           communicator_.all_reduce(mine.cells, ReduceOp::sum)};

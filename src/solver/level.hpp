@@ -358,7 +358,7 @@ class Level {
     return *sums_;
   }
   // Launches of several sweeps read the ghosts of the source.
-  void bring_source_ghosts() {
+  void update_source_ghosts() {
     if (ghost_layers(config_) == 1) return;
     exchange(*source_);
     synchronize();
@@ -367,7 +367,7 @@ class Level {
   void update_sources(double t) {
     varying_->update(t, constant_source_ ? constant_source_->view() : FieldView<const T>{}, source_->view(),
                      compute_);
-    bring_source_ghosts();
+    update_source_ghosts();
   }
   SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm) {
     SweepArgs<T> args{field(), next_.view(), region, unit_, boundaries_.boundaries(), source(), norm};

@@ -394,7 +394,7 @@ class MaterialCorrection : public Correction<T> {
           "euler",
           level_.config().at("problem.method"), of_step.most, std::sqrt(std::abs(energy_) / first));
     extra_sweeps_ += (taken - cycles) * 2 * level_.method().in_a_row;
-    step_.forget_ghosts();
+    step_.invalidate_ghosts();
   }
 
   std::int64_t extra_sweeps() const override { return extra_sweeps_; }

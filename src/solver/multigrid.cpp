@@ -247,7 +247,7 @@ class Multigrid : public WholeCycle {
                                   coarse.level.next_coefficients()},
                                  fine.compute());
       if (!sweeps) coarse.level.set_zero();
-      coarse.step.forget_ghosts();
+      coarse.step.invalidate_ghosts();
     });
     finer.clock.timed(Phase::halo, [&] {
       if (coarse.gathering) coarse.gathering->gather(fine.compute());
@@ -273,7 +273,7 @@ class Multigrid : public WholeCycle {
                         coarse.prolongs_nested},
                        fine.compute());
     });
-    finer.forget_ghosts();
+    finer.invalidate_ghosts();
   }
 
   // Can restriction make the first sweep of this coarse grid, from a field of 0? Not if that saves a launch:
@@ -361,7 +361,7 @@ class CorrectionBy : public Correction<T> {
       find_defect(step_, change_.source_field().view(), scale * scale_, {});
     has_source_of_.reset();
     step_.clock.timed(Phase::sweep, [&] { change_.set_zero(); });
-    change_step_.forget_ghosts();
+    change_step_.invalidate_ghosts();
     if (exchanges(change_.sides()))
       step_.clock.timed(Phase::halo, [&] { change_.exchange(change_.source_field()); });
     for (int i = 0; i < cycles; ++i) multigrid_.take(i == 0 && from_the_start);
@@ -370,7 +370,7 @@ class CorrectionBy : public Correction<T> {
       ChangeTransfer<T, Change>::on(level_.device().backend())
           .add(change_.field(), level_.current().view(), level_.whole(), level_.compute());
     });
-    step_.forget_ghosts();
+    step_.invalidate_ghosts();
   }
 
   std::vector<TimedGrid> timed() override {

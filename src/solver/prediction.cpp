@@ -37,7 +37,7 @@ GridConfig with_few_cells(GridConfig grid) {
 }
 
 // Samples lines of cells along each axis: are many parts between jumps thinner than one of the few cells?
-bool loses_parts(const Config& config, Int3 few) {
+bool omits_thin_parts(const Config& config, Int3 few) {
   constexpr Index lines = 12;                           // along each other axis
   constexpr double most_ratio = 100, most_thin = 0.05;  // of conductances of faces; share of the parts
   const MaterialClasses all = material_classes(config);
@@ -69,7 +69,7 @@ bool loses_parts(const Config& config, Int3 few) {
 }
 
 // Does a patch of a face contain no centre of the few cells? Its temperature would then have no effect.
-bool loses_patches(const Config& small) {
+bool omits_patches(const Config& small) {
   for (const Face f : all_faces) {
     const auto is_lost = [&](const BoundaryConfig& law) {
       bool lost = false;
@@ -122,7 +122,7 @@ std::optional<PredictedCycles> predicted_cycles(const Config& config) {
   try {
     const Config small = small_problem(config);
     // The small grid may have more cell sizes, and so too many classes; a lost patch fixes no temperature.
-    if (material_classes(small).count() > most_classes || loses_patches(small)) return std::nullopt;
+    if (material_classes(small).count() > most_classes || omits_patches(small)) return std::nullopt;
     const auto device = make_host_device();
     const Communicator self = Communicator::self();
     const Decomposition whole(small.grid.cells, {1, 1, 1}, periodic_axes(small));
@@ -130,7 +130,7 @@ std::optional<PredictedCycles> predicted_cycles(const Config& config) {
     const std::int64_t cycle = solver.level().method().cycle();
     const Solution found = solve(solver, tolerance, most_work / (small.grid.cells.product() * cycle) + 1);
     return PredictedCycles{small.grid.cells, (found.sweeps + cycle - 1) / cycle,
-                           found.relative_residual > tolerance, loses_parts(config, small.grid.cells)};
+                           found.relative_residual > tolerance, omits_thin_parts(config, small.grid.cells)};
   } catch (const Error&) {
     return std::nullopt;
   }

@@ -36,10 +36,10 @@ Solution solve(Solver<T>& solver, double tolerance, std::int64_t most_cycles) {
 }
 
 struct PredictedCycles {
-  Int3 cells;           // of the small problem
-  std::int64_t cycles;  // to the tolerance of the deck: sweeps over sweeps per cycle
-  bool is_more;         // so many cycles do not suffice
-  bool loses_parts;     // the small problem lacks thin parts of the body whose conductivities jump
+  Int3 cells;             // of the small problem
+  std::int64_t cycles;    // to the tolerance of the deck: sweeps over sweeps per cycle
+  bool is_more;           // so many cycles do not suffice
+  bool omits_thin_parts;  // the small problem lacks thin parts of the body whose conductivities jump
 };
 
 // Runs on this process alone, for tenths of a second, or for seconds where cycles are slow. No value without

@@ -60,7 +60,7 @@ class Stagnation {
                       ? std::max(std::log(10.0) / decay, least_checks(config) * static_cast<double>(interval))
                       : std::numeric_limits<double>::infinity()) {}
 
-  void go_on_from(Lowest lowest) { lowest_ = lowest; }
+  void resume_from(Lowest lowest) { lowest_ = lowest; }
   // A slightly lower residual is no progress: noise keeps reaching new minima.
   void checked(std::int64_t sweep, double residual) {
     if (residual <= 0.75 * lowest_.residual) lowest_ = {residual, sweep};

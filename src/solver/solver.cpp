@@ -119,7 +119,7 @@ void Solver<T>::make_check() {
 template <class T>
 HaloCost Solver<T>::measure_halo_cost() {
   const PhaseTimes before = step_.clock.times;
-  step_.forget_ghosts();
+  step_.invalidate_ghosts();
   const HaloCost cost = isotherm::measure_halo_cost(
       level_.communicator(), level_.device(), level_.compute(),
       [&](StepPart part) { step_.queue_part(part); }, plan().graph);
@@ -210,7 +210,7 @@ std::uint64_t Solver<T>::fingerprint() {
 }
 
 template <class T>
-SwallowedHeat Solver<T>::swallowed_heat() {
+LostHeat Solver<T>::lost_heat() {
   if (!level_.materials().empty()) return {};  // the heat that a sweep adds differs by material
   synchronize();
   const FieldView<const T> field = level_.field(), source = level_.source();
@@ -259,7 +259,7 @@ Diagnostics Solver<T>::diagnose() {
   synchronize();
   const TraceRange range(Phase::diagnostics);
   Diagnostics found;
-  step_.clock.timed(Phase::diagnostics, [&] { found = diagnosis_->look(step); });
+  step_.clock.timed(Phase::diagnostics, [&] { found = diagnosis_->reduce(step); });
   return found;
 }
 

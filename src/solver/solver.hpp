@@ -21,7 +21,7 @@
 namespace isotherm {
 
 // Heat of sources and flux boundaries, K per sweep: sums of magnitudes. `lost`: the part lost by rounding.
-struct SwallowedHeat {
+struct LostHeat {
   double all = 0, lost = 0;
 };
 
@@ -78,8 +78,8 @@ class Solver {
     if (!diagnosis_ || level_.config().output.histogram.bins == 0) return std::nullopt;
     return diagnosis_->bins();
   }
-  SwallowedHeat swallowed_heat();  // now, by one pass over the field; zeros with several materials
-  std::uint64_t fingerprint();     // of the whole field
+  LostHeat lost_heat();         // now, by one pass over the field; zeros with several materials
+  std::uint64_t fingerprint();  // of the whole field
   void synchronize() {
     step_.clock.timed(Phase::sweep, [&] { level_.synchronize(); });
   }
@@ -105,8 +105,8 @@ class Solver {
   }
   std::int64_t extra_sweeps() const { return whole_cycle_ ? whole_cycle_->extra_sweeps() : 0; }
   int step_halvings() const { return super_step_ ? super_step_->halvings() : 0; }
-  void go_on_from_halvings(int halvings) {
-    if (halvings > 0 && super_step_) super_step_->go_on_from(halvings);
+  void resume_from_halvings(int halvings) {
+    if (halvings > 0 && super_step_) super_step_->resume_from(halvings);
   }
   bool has_cycles() const { return level_.method().cycle() > 1; }
   Box subdomain() const { return level_.subdomain(); }
@@ -118,9 +118,9 @@ class Solver {
   void time_phases() {
     step_.use_no_graphs();
     for (const TimedGrid& each : timed()) each.clock->waits = true;
-    forget_times();
+    reset_times();
   }
-  void forget_times() {  // times() restarts from 0
+  void reset_times() {  // times() restarts from 0
     for (const TimedGrid& each : timed()) each.clock->times = {};
     if (step_.clock.waits) level_.halo().time_phases();
   }

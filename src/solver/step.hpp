@@ -76,7 +76,7 @@ class Step {
     period(1, true, norm);
     level_.end_probe();
     plan_ = plan;
-    forget_ghosts();
+    invalidate_ghosts();
   }
   void advance(std::int64_t count) {  // `count` sweeps
     for (const std::int64_t end = level_.sweeps() + count; level_.sweeps() < end;) advance_towards(end);
@@ -86,7 +86,7 @@ class Step {
   void refresh_ghosts() {
     if (!exchanges(level_.sides())) return;
     clock.timed(Phase::halo, [&] { level_.exchange(level_.current()); });
-    forget_ghosts();
+    invalidate_ghosts();
   }
 
   // How sweeps are executed. All ranks may change the plan together, between steps. Collective.
@@ -99,7 +99,7 @@ class Step {
     if (exchanged) level_.halo().use(plan.halo_width);
     interval_ = time_block() > 1 && !exchanged ? time_block() : plan.halo_width;
     graph_.graph.reset();
-    forget_ghosts();
+    invalidate_ghosts();
   }
   // Can sweeps run by plan()? With the overlap in_kernel they must be able to store their faces. Collective.
   bool can_run() const {
@@ -133,7 +133,7 @@ class Step {
     sweep_exterior(first, norm);
   }
   // Marks the ghosts of the current field as out of date.
-  void forget_ghosts() { ghosts_ = Ghosts::absent; }
+  void invalidate_ghosts() { ghosts_ = Ghosts::absent; }
 
   // Seconds of this rank's host thread. `sweep`, `interior` and `exterior` include the wait for the device
   // and the update of boundary values that vary in time; `halo` the exchange and the boundary ghosts.

@@ -33,7 +33,7 @@ class StepControl {
 
   int halvings() const { return halvings_; }  // of the next part; kept between steps
   // Resumes from a checkpoint, whose run may have had longer steps.
-  void go_on_from(int halvings) { halvings_ = std::clamp(halvings, 0, most_); }
+  void resume_from(int halvings) { halvings_ = std::clamp(halvings, 0, most_); }
   bool at_end() const { return passed_ == whole(); }
   double passed() const { return static_cast<double>(passed_) / static_cast<double>(whole()); }  // 0 to 1
   void begin_step() { passed_ = 0; }
@@ -122,8 +122,8 @@ class SuperStep : public WholeCycle {
   }
 
   int halvings() const { return control_ ? control_->halvings() : 0; }
-  void go_on_from(int halvings) {
-    if (control_) control_->go_on_from(halvings);
+  void resume_from(int halvings) {
+    if (control_) control_->resume_from(halvings);
   }
   const StepCounts& counts() const { return counts_; }
 
@@ -196,7 +196,7 @@ class SuperStep : public WholeCycle {
       FieldAlgebra<T>::on(level_.device().backend())
           .combine({level_.current().view(), other.view(), level_.whole(), xx, xy, yx, yy}, level_.compute());
     });
-    step_.forget_ghosts();
+    step_.invalidate_ghosts();
   }
 
   Level<T>& level_;

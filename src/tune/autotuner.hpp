@@ -407,7 +407,7 @@ class Autotuner {
     for (const StencilKernel<T>& kernel : stencil_kernels<T>())
       if (kernel.memory) kernel.memory->release();  // of candidates that are not chosen
     use_fastest();
-    solver_.level().halo().forget_others();
+    solver_.level().halo().release_others();
   }
 
   const Config& config_;

@@ -32,10 +32,10 @@ class Made {
   Made(Device& device, const Config& config)
       : level_(config, Decomposition(n, {1, 1, 1}, {}), Communicator::self(), device),
         diagnosis_(level_, *choose_kernels<double>(config, device.backend()).histogram) {}
-  Diagnostics look(Field<double>& now, Field<double>& before) {
+  Diagnostics reduce(Field<double>& now, Field<double>& before) {
     level_.device().copy(level_.current().data(), now.data(), now.bytes(), level_.compute());
     level_.device().copy(level_.other().data(), before.data(), before.bytes(), level_.compute());
-    return diagnosis_.look(StepFields<double>{level_.before(), level_.field()});
+    return diagnosis_.reduce(StepFields<double>{level_.before(), level_.field()});
   }
   static constexpr Int3 n{9, 8, 7};
 
@@ -58,7 +58,7 @@ TEST_P(HeatBalance, OfAStepBelowTheRoundingOfTheSum) {
   for (const double ulps : {1, 3, -7}) {
     const double step = ulps * 0x1p-44;
     fill(now, 300 + step);
-    const Diagnostics d = made.look(now, before);
+    const Diagnostics d = made.reduce(now, before);
     EXPECT_EQ(d.mean, 300 + step);
     EXPECT_EQ(d.flows->rate, *plan.heat_capacity * (9 * 8 * 7 * step) / plan.dt);
   }
@@ -72,11 +72,11 @@ TEST_P(HeatBalance, HasNoSumOfInfiniteTemperatures) {
   fill(finite, 300);
   fill(infinite, 300);
   infinite.view()(8, 7, 6) = std::numeric_limits<double>::infinity();
-  Diagnostics d = made.look(infinite, finite);
+  Diagnostics d = made.reduce(infinite, finite);
   EXPECT_EQ(d.max, std::numeric_limits<double>::infinity());
   EXPECT_EQ(d.nan_cells, 0);
   EXPECT_TRUE(std::isnan(d.mean) && std::isnan(*d.heat) && std::isnan(d.flows->rate));
-  d = made.look(finite, infinite);
+  d = made.reduce(finite, infinite);
   EXPECT_EQ(d.mean, 300);
   EXPECT_TRUE(std::isnan(d.flows->rate));
 }

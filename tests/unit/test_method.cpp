@@ -205,7 +205,7 @@ TEST(StepControl, TakesPartsBelowTheTolerance) {
   EXPECT_FALSE(control.judge(std::numeric_limits<double>::quiet_NaN()));
   EXPECT_EQ(control.halvings(), 3);
   StepControl shorter(1, 2);
-  shorter.go_on_from(control.halvings());
+  shorter.resume_from(control.halvings());
   EXPECT_EQ(shorter.halvings(), 2);
 }
 

@@ -42,16 +42,16 @@ class FaceBench {
   Json measure(OpenTransport<T>& open) {
     const std::size_t bytes = messages_.front().cells() * sizeof(T);
     const bool moves = open.entry->moves_data;
-    const Proof proof = prove(open);
+    const Verification verification = verify(open);
     double pack = 0, unpack = 0;        // s, of the device; 0 where the transport needs none
     std::vector<double> queued, alone;  // s per exchange: in a batch, as in a run; with a synchronisation
     std::optional<double> wire, bandwidth;
-    if (proof.verdict == BenchVerdict::right) {
+    if (verification.verdict == BenchVerdict::right) {
       if (open.entry->packs) time_packs(bytes, pack, unpack);
       const auto transport =
           all_or_throw(bench_.world, [&] { return open.maker->connect(fields_, messages_); });
-      queued = time_queued(*transport, proof.expected);
-      alone = time_alone(*transport, proof.expected);
+      queued = time_queued(*transport, verification.expected);
+      alone = time_alone(*transport, verification.expected);
       wire = median(queued) - pack - unpack;
       if (moves) bandwidth = static_cast<double>(bytes) / median(queued);
     }
@@ -62,12 +62,12 @@ class FaceBench {
             {"precision", sizeof(T) == 4 ? Precision::fp32 : Precision::fp64},
             {"cells", cells_},
             {"bytes", bytes},
-            {"verdict", proof.verdict},
-            {"note", proof.note.empty() && !moves ? "nothing is moved" : proof.note},
+            {"verdict", verification.verdict},
+            {"note", verification.note.empty() && !moves ? "nothing is moved" : verification.note},
             {"pack_s", measured(pack)},
             {"wire_s", wire},
             {"unpack_s", measured(unpack)},
-            {"latency_s", measured(proof.latency)},
+            {"latency_s", measured(verification.latency)},
             {"exchange_s", spread_json(queued)},
             {"alone_s", spread_json(alone)},
             {"bandwidth_bytes_per_s", bandwidth},
@@ -75,13 +75,13 @@ class FaceBench {
   }
 
  private:
-  struct Proof {
+  struct Verification {
     BenchVerdict verdict;  // skipped: the transport is unavailable; wrong: it has failed
     std::string note;
     double latency, expected;  // s per exchange in a batch: of one cell, and of all cells
   };
 
-  Proof prove(const OpenTransport<T>& open) {
+  Verification verify(const OpenTransport<T>& open) {
     const Communicator own = bench_.world.duplicate();
     const TransportMeasurement measurement =
         TriedLink<T>{bench_.device, own, fields_, messages_, probe_timeout}.try_transport(open, true);

@@ -139,7 +139,7 @@ class SolveBench {
   void start_anew() {
     solver_.level().initialise();
     solver_.level().count_from(0);
-    solver_.step().forget_ghosts();
+    solver_.step().invalidate_ghosts();
   }
 
   // Solves from the start to the tolerance as a run does: with a check after every cycle.
@@ -159,7 +159,7 @@ class SolveBench {
       entry["least_share_percent"] = 100 * least / seconds;
     }
     solver_.time_phases();
-    solver_.forget_times();
+    solver_.reset_times();
     solver_.sweep(cycle);
     std::vector<double> all;
     for (const TimedGrid& each : solver_.timed()) all.push_back(bench_.slowest(sum_of(each.clock->times)));

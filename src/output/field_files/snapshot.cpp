@@ -159,7 +159,7 @@ class SnapshotSeries {
   SnapshotSeries& operator=(SnapshotSeries&&) = delete;
 
   // Adds the files in the folder up to this sweep. Returns why files are left out, a line each.
-  std::vector<std::string> take_over(std::int64_t sweep) {
+  std::vector<std::string> continue_from(std::int64_t sweep) {
     std::vector<std::string> problems;
     int others = 0;
     for (const auto& [written, name] : files_by_sweep(folder_, grid_.stem, snapshot_suffix)) {
@@ -382,7 +382,7 @@ void SnapshotWriter::read_back(const std::string& part, Box subdomain, const Sna
 
 void SnapshotWriter::continue_series(std::int64_t sweep) {
   on_root(communicator_, [&] {
-    for (const std::string& problem : series_->take_over(sweep)) files_.warn(problem);
+    for (const std::string& problem : series_->continue_from(sweep)) files_.warn(problem);
   });
 }
 

@@ -125,7 +125,7 @@ LineFile::LineFile(const std::filesystem::path& path, Console& console, std::str
                  0);  // buffer_ is the only buffer: a failure shows where it happens
     write_out();
   } else {
-    lose();
+    abandon();
   }
 }
 
@@ -144,21 +144,21 @@ void LineFile::add(std::string_view line) {
 
 void LineFile::flush() {
   if (file_) write_out();
-  if (file_ && fsync(fileno(file_.get())) != 0) lose();
+  if (file_ && fsync(fileno(file_.get())) != 0) abandon();
 }
 
 void LineFile::finish() {
   if (file_) write_out();
-  if (file_ && std::fclose(file_.release()) != 0) lose();
+  if (file_ && std::fclose(file_.release()) != 0) abandon();
 }
 
 void LineFile::write_out() {
   since_flush_.lap();
-  if (std::fwrite(buffer_.data(), 1, buffer_.size(), file_.get()) != buffer_.size()) return lose();
+  if (std::fwrite(buffer_.data(), 1, buffer_.size(), file_.get()) != buffer_.size()) return abandon();
   buffer_.clear();
 }
 
-void LineFile::lose() {
+void LineFile::abandon() {
   const int reason = errno;
   file_.reset();
   buffer_ = {};

@@ -35,7 +35,7 @@ class LineFile {
 
  private:
   void write_out();
-  void lose();  // warns once, with the reason in errno; nothing more is written
+  void abandon();  // warns once, with the reason in errno; nothing more is written
 
   std::string name_, loss_;
   Console& console_;
