@@ -13,8 +13,6 @@
 
 #include "config/expression.hpp"
 #include "kernels/host/host_kernels.hpp"
-#include "physics/formula_values.hpp"
-#include "support/field_by_index.hpp"
 #include "support/repeat.hpp"
 
 namespace isotherm {
@@ -127,37 +125,6 @@ TEST(Formula, HasTheSameBitsByPointsAndByRowsOnEveryInstructionSet) {
       });
       EXPECT_EQ(bits(rows), bits(single)) << static_cast<int>(set);
     }
-  }
-}
-
-// Some parts are computed once per time, and on a face once per point.
-TEST(Formula, HasTheSameBitsAtThePointsOfABox) {
-  Random random;
-  const auto device = make_host_device();
-  for (int i = 0; i < 300; ++i) {
-    const auto part = [&] { return formula_text(random, 2); };
-    const Expression formula(
-        fmt::format("({}) * exp({}) + sin({}) * tanh(t / 3) + t", part(), part(), part()), "xyzt");
-    SCOPED_TRACE(formula.text());
-    const Int3 n{random.between(1, 150), random.between(1, 9), random.between(1, 3)};
-    std::array<FormulaAxis, 3> axes;
-    for (int a = 0; a < 3; ++a) {
-      axes[a].variable = (a + i) % 3;
-      for (Index k = 0; k < n[a]; ++k) axes[a].at.push_back(random.between(-3.0, 3.0));
-    }
-    FormulaValues<double> at_points(*device, formula, axes, 1, -HUGE_VAL, random.coin());
-    const double times[] = {random.between(0.0, 9.0), random.between(0.0, 9.0)};
-    Box box{{0, 0, 0}, n};
-    box.lo = {random.between(Index{0}, n.x - 1), random.between(Index{0}, n.y - 1), 0};
-    std::vector<double> values(static_cast<std::size_t>(2 * n.product())), single = values;
-    at_points.evaluate(box, times, {values.data(), n.x, n.x * n.y, n.product()}, {});
-    for (Index t = 0; t < 2; ++t)
-      for_each_cell(box.extent(), [&](Int3 c) {
-        double at[3];
-        for (int a = 0; a < 3; ++a) at[axes[a].variable] = axes[a].at[box.lo[a] + c[a]];
-        single[c.x + n.x * (c.y + n.y * c.z) + t * n.product()] = formula(at[0], at[1], at[2], times[t]);
-      });
-    EXPECT_EQ(bits(values), bits(single));
   }
 }
 
