@@ -141,7 +141,7 @@ SIZES = {8: 64, 96: 9216}  # cells along an axis: faces that MPI sends at once, 
 @pytest.mark.parametrize("fault, what, timeout", [
     ("zeros", "{0} of {0} cells arrived wrong", 600), ("lost", "no answer within 1 s", 1)])
 def test_an_mpi_that_fails_halos(folder, rank_shim, cells, rank, fault, what, timeout):
-    """mpi/test_transports.cpp tests a transport that the deck names."""
+    """mpi/test_halo_exchange.cpp tests a transport that the deck names."""
     words = [CPU, f"parallel.probe_timeout={timeout}", f"grid.cells={cells}", "solver.halo_width=1"]
     done = isotherm("run", "deck.yaml", *words, ranks=2, cwd=folder, LD_PRELOAD=str(rank_shim),
                     ISOTHERM_HALO_FAULT=f"{rank}:{fault}")
