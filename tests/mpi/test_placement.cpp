@@ -149,6 +149,16 @@ TEST(RunOutput, ThreadsOfAllRanksFitTheHost) {
 // Copies of the field, boxes, single cells and means have the bits of the field, whichever rank holds them;
 // and nonblocking all-reduces.
 
+Box random_box(Random& random, Int3 n, Int3 most) {
+  Box box;
+  for (int axis = 0; axis < 3; ++axis) {
+    const Index extent = random.between<Index>(1, std::min(most[axis], n[axis]));
+    box.lo[axis] = random.between<Index>(0, n[axis] - extent);
+    box.hi[axis] = box.lo[axis] + extent;
+  }
+  return box;
+}
+
 class HostCopies : public BackendTest {
  protected:
   template <class T>
@@ -167,6 +177,36 @@ class HostCopies : public BackendTest {
       EXPECT_NE(solver.fingerprint(), taken);
     }
   }
+
+  template <class T>
+  void expect_boxes_of_the_field() {
+    Random random;
+    const Config config = decks::every_boundary({23, 17, 19});
+    Solver<T> solver = solver_of<T>(config, even_blocks(config), world(), device());
+    const Int3 n = solver.subdomain().extent();
+    const bool is_last = world().rank() == world().size() - 1;
+    for (int round = 0; round < 12; ++round) {
+      std::vector<Box> boxes;
+      switch (round % 3) {
+        case 0:  // single cells, and none on one rank
+          for (int i = 0; i < 5 && !(round > 3 && is_last); ++i)
+            boxes.push_back(random_box(random, n, {1, 1, 1}));
+          break;
+        case 1:  // a small one between empty ones
+          boxes = {Box{}, random_box(random, n, {5, 3, 2}), Box{}};
+          break;
+        default:  // up to all cells
+          boxes = {random_box(random, n, n), random_box(random, n, n)};
+      }
+      solver.sweep(3);
+      const std::vector<T> found = solver.host_cells(boxes);
+      const FieldView<const T> field = solver.host_field();
+      std::vector<T> expected;
+      for (const Box& box : boxes) for_each_cell(box, [&](Int3 c) { expected.push_back(field(c)); });
+      EXPECT_EQ(found, expected);
+      EXPECT_EQ(solver.host_cells(boxes), expected);  // the copy holds this sweep now
+    }
+  }
 };
 
 ISOTHERM_ON_EACH_BACKEND(HostCopies);
@@ -181,59 +221,10 @@ TEST_P(HostCopies, HoldTheFieldOfTheirSweep) {
   expect_old_field<double>(config, false);
 }
 
-// Boxes of a field are copied to the host with the bits of the whole field: packed on the device if they have
-// few cells, otherwise taken from a copy of all.
-
-class HostCells : public BackendTest {
- protected:
-  Random random_;
-
-  Box random_box(Int3 n, Int3 most) {
-    Box box;
-    for (int axis = 0; axis < 3; ++axis) {
-      const Index extent = random_.between<Index>(1, std::min(most[axis], n[axis]));
-      box.lo[axis] = random_.between<Index>(0, n[axis] - extent);
-      box.hi[axis] = box.lo[axis] + extent;
-    }
-    return box;
-  }
-
-  template <class T>
-  void expect_those_of_the_field() {
-    Config config = decks::every_boundary({23, 17, 19});
-    config.solver.kernel = device().backend() == Backend::host ? "openmp" : "naive";
-    config.solver.reduction = "reproducible";
-    Solver<T> solver = solver_of<T>(config, even_blocks(config), world(), device());
-    const Int3 n = solver.subdomain().extent();
-    const bool is_last = world().rank() == world().size() - 1;
-    for (int round = 0; round < 12; ++round) {
-      std::vector<Box> boxes;
-      switch (round % 3) {
-        case 0:  // single cells, and none on one rank
-          for (int i = 0; i < 5 && !(round > 3 && is_last); ++i) boxes.push_back(random_box(n, {1, 1, 1}));
-          break;
-        case 1:  // a small one between empty ones
-          boxes = {Box{}, random_box(n, {5, 3, 2}), Box{}};
-          break;
-        default:  // up to all cells
-          boxes = {random_box(n, n), random_box(n, n)};
-      }
-      solver.sweep(3);
-      const std::vector<T> found = solver.host_cells(boxes);
-      const FieldView<const T> field = solver.host_field();
-      std::vector<T> expected;
-      for (const Box& box : boxes) for_each_cell(box, [&](Int3 c) { expected.push_back(field(c)); });
-      EXPECT_EQ(found, expected);
-      EXPECT_EQ(solver.host_cells(boxes), expected);  // the copy holds this sweep now
-    }
-  }
-};
-
-ISOTHERM_ON_EACH_BACKEND(HostCells);
-
-TEST_P(HostCells, AreThoseOfTheField) {
-  expect_those_of_the_field<double>();
-  expect_those_of_the_field<float>();
+// Packed on the device if they have few cells, otherwise taken from a copy of all.
+TEST_P(HostCopies, OfBoxesHaveTheCellsOfTheField) {
+  expect_boxes_of_the_field<double>();
+  expect_boxes_of_the_field<float>();
 }
 
 // Means over blocks of cells have the bits of a single process, wherever the subdomains end.
