@@ -381,18 +381,6 @@ TEST_P(SweepGraph, IsRejectedIfRequiredWhereHalosNeedTheHost) {
       "transport host, which needs the host); use auto");
 }
 
-// The norms of the reduction `reproducible`: the same bits on every process grid as on one rank's CPU, where
-// plain sums of the grids differ.
-template <class T>
-void expect_one_sum(Config config, Device& device) {
-  config.solver.reduction = "reproducible";
-  for (const Norm norm : {Norm::l2, Norm::l1, Norm::max}) {
-    SCOPED_TRACE(fmt::format("norm {}", static_cast<int>(norm)));
-    config.problem.norm = norm;
-    expect_one_answer<T>(config, {.overlaps = {Overlap::automatic}, .nth = 5}, device, at_once);
-  }
-}
-
 // Boundaries that vary over their face and in time, next to ghosts that sweeps cover.
 TEST_P(OneAnswer, EveryHaloWidth) {
   Config boundaries = decks::every_boundary({17, 14, 19});
@@ -409,13 +397,18 @@ TEST_P(OneAnswer, EveryHaloWidth) {
   expect_one_answer_at_every_halo_width<float>(in_cycles({14, 15, 13}), device());
 }
 
+// The same bits on every process grid as on one rank's CPU, where plain sums of the grids differ.
 TEST_P(OneAnswer, ReproducibleNormsOnEveryProcessGrid) {
-  for (const Int3 cells : {Int3{17, 23, 31}, Int3{64, 9, 10}}) {
-    expect_one_sum<double>(decks::every_boundary(cells), device());
-    expect_one_sum<float>(decks::every_boundary(cells), device());
-    expect_one_sum<double>(decks::steady(cells), device());
-    expect_one_sum<float>(decks::periodic(cells), device());
-  }
+  const Ways ways{.overlaps = {Overlap::automatic}, .nth = 5};
+  for (const Int3 cells : {Int3{17, 23, 31}, Int3{64, 9, 10}})
+    for (Config config : {decks::every_boundary(cells), decks::steady(cells), decks::periodic(cells)})
+      for (const Norm norm : {Norm::l2, Norm::l1, Norm::max}) {
+        SCOPED_TRACE(fmt::format("norm {}", static_cast<int>(norm)));
+        config.solver.reduction = "reproducible";
+        config.problem.norm = norm;
+        expect_one_answer<double>(config, ways, device(), at_once);
+        expect_one_answer<float>(config, ways, device(), at_once);
+      }
 }
 
 // Runs with temporal blocking give the same field, norm, diagnostics and end as single sweeps of one rank:
