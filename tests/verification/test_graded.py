@@ -154,7 +154,7 @@ def written_body(tmp_path):
     return Run(tmp_path / "out")
 
 
-def test_files_have_the_positions_of_cells(tmp_path):
+def test_files_have_the_positions_of_cells_and_are_drawn(tmp_path):
     found = written_body(tmp_path)
     whole = found.snapshots[-1]
     for axis, (origin, zones) in enumerate(zip([0.01, 0, -0.02], GRADED)):
@@ -175,11 +175,7 @@ def test_files_have_the_positions_of_cells(tmp_path):
         assert edges[0] <= low + 1e-12 < edges[1] and edges[-2] < high <= edges[-1] + 1e-12
     with h5py.File(whole.path) as file:
         assert "VTKHDF" not in file
-
-
-def test_pictures_are_made(tmp_path):
-    """postprocess/test_report.py tests where their cells are."""
-    written_body(tmp_path)
+    # The tools draw them; postprocess/test_report.py tests where the cells are.
     for words in (["slice", "out"], ["slice", "out", "--series", "deck_coarse"], ["report", "out"]):
         ran(*words, cwd=tmp_path)
 
