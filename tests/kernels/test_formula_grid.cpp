@@ -70,7 +70,10 @@ void expect_bits_of_points(Device& device, Random& random, const FormulaProgram&
 
 TEST_P(FormulaGridOf, HasTheBitsOfSinglePoints) {
   Random random;
-  const Expression of_parts("exp(x*y) + sqrt(x + z + 4)*tanh(t/3) + sin(y)*cos(t)*t - z*t", "xyzt");
+  const Expression of_parts(  // more than a grid stores
+      "exp(x*y) + sqrt(x + z + 4)*tanh(t/3) + sin(y)*cos(t)*t + atan(y*z)*exp(-t) + cos(z)*sqrt(t)"
+      " + erf(x)*sin(t) - z*t",
+      "xyzt");
   for_precision(GetParam().precision, [&]<class T>(T) {
     for (int i = 0; i < 60; ++i) {
       expect_bits_of_points<T>(*device_, random, random_program(random, i % 20 == 0 ? 300 : 20));
