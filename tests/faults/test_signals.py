@@ -23,15 +23,6 @@ def started(folder, *words, ranks=0, **environment):
     return job
 
 
-def stopped(job, number=None):
-    """Its output, once it has ended with 75."""
-    if number:
-        job.send(number)
-    code, out, err = job.end()
-    assert code == 75, err
-    return out, err
-
-
 @pytest.mark.parametrize("name, words", [
     ("SIGTERM", []), ("SIGINT", ["precision=fp32"]),
     ("SIGUSR1", ["problem.check=asynchronous", "problem.check_interval=1000000"]), ("SIGUSR2", ["solver.halo_width=3"])])
@@ -39,7 +30,7 @@ def test_each_signal_ends_a_run_with_a_checkpoint(tmp_path, name, words):
     job = started(tmp_path, *words)
     if name == "SIGTERM":  # timeout(1) signals its child and their group: two signals within a moment count as one
         job.send(signal.SIGTERM)
-    out, err = stopped(job, getattr(signal, name))
+    out, err = job.stopped(getattr(signal, name))
     assert STOPPED.search(err)[1] == name and out.endswith("RESULT: STOPPED\n") and "\n  highest " in out
     checkpoint, = checkpoints(job.out)
     written, field = record(job.out), cells(job.out / checkpoint)
@@ -53,7 +44,7 @@ def test_ranks_stop_at_one_sweep(tmp_path, to_one_rank):
     job = Job(tmp_path, "problem.check=asynchronous", ranks=3)
     job.wait_for_sweeps()
     job.send(signal.SIGUSR1, ranks_of(job.process.pid)[-1] if to_one_rank else None)
-    assert stopped(job)[1].count("stopped by SIGUSR1 at sweep") == 1
+    assert job.stopped()[1].count("stopped by SIGUSR1 at sweep") == 1
     expect_to_resume(tmp_path, ["problem.check=asynchronous"], ranks=2)
 
 
@@ -65,7 +56,7 @@ def test_within_a_step_of_many_parts_the_state_before_it_is_kept(tmp_path, ranks
               "output.snapshots=true", "output.every_steps=1", ranks=ranks)
     job.wait_for("deck_00000048.hdf")
     time.sleep(0.5)
-    stopped(job, signal.SIGUSR1)
+    job.stopped(signal.SIGUSR1)
     checkpoint, = checkpoints(job.out)
     assert (cells(job.out / checkpoint) == 300).all() and sweep_of(checkpoint) == 48
 
@@ -114,7 +105,7 @@ SERIES = ["verify={solution: decaying_mode, order: [8, 16, 32]}", "initial=[{sha
     (SERIES, 65, "a series of grids has no checkpoints")])
 def test_without_checkpoints_nothing_is_kept(tmp_path, words, code, why):
     job = started(tmp_path, *words)
-    _, err = stopped(job, signal.SIGUSR1)
+    _, err = job.stopped(signal.SIGUSR1)
     assert not checkpoints(job.out) and re.search(r" \(it has left no checkpoint\); start it again: .* output.overwrite=true\n", err)
     again = ["output.directory=out", *words, "--restart", "latest"]
     assert why in ran("run", "deck.yaml", *again, cwd=tmp_path, code=code).stderr
@@ -135,7 +126,7 @@ def test_the_wall_time_ends_a_run_in_time(clock, tmp_path, moved):
     job = Job(tmp_path, "solver.walltime=3600", ranks=2, **clock.environment())
     job.wait_for_sweeps()
     clock.move(moved)
-    out, err = stopped(job)
+    out, err = job.stopped()
     assert "ends before  solver.walltime 3600 s, with a checkpoint" in out and STOPPED.search(err)[1] == "the wall time"
     expect_to_resume(tmp_path)
 
@@ -183,7 +174,7 @@ def test_clocks_that_jump_change_nothing(clock, tmp_path, back, uptime, ranks):
         clock.move(-back, wall_alone=True)
     job.wait_for_sweeps()
     clock.move(5200)
-    out, err = stopped(job)
+    out, err = job.stopped()
     assert "the Slurm job's end in" in out and STOPPED.search(err)[1] == "the end of the Slurm job"
     warned, = re.findall(r"warning: about \d+ d \d+ h more are needed at the present rate, but the Slurm job's end in (\d+) s leaves ", err)
     assert int(warned) <= 7200

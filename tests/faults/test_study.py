@@ -392,9 +392,7 @@ def test_a_directory_has_one_study_which_a_signal_stops_with_checkpoints(tmp_pat
     job = sweeping(tmp_path)
     second = ran("study", "deck.yaml", cwd=tmp_path, code=73)
     assert f"cannot use 'out' as run directory (process {job.process.pid} on " in second.stderr
-    job.process.send_signal(getattr(signal, name))
-    code, out, err = job.end()
-    assert code == 75
+    out, err = job.stopped(getattr(signal, name))
     said = [line for line in err.splitlines() if not re.match("warning: .* is more than the 4 steps of the run; ", line)]
     assert said == [f"stopped by {name} with 1 of 3 cases finished; resume with: isotherm study deck.yaml"]
     assert f"{name}: 1 case still running; each stops with a checkpoint" in out
@@ -414,9 +412,7 @@ exit $code
 """)
     write_study(tmp_path, f"  list: [{{name: long, problem.steps: 4000000, ranks: 2}}]\n  launcher: {launcher} {LAUNCHER}\n", LONG)
     job = started_study(tmp_path, f"long/{SWEEPS}")
-    job.process.send_signal(signal.SIGINT)
-    code, _, err = job.end()
-    assert code == 75, err
+    job.stopped(signal.SIGINT)
     assert states(tmp_path / "out") == {"long": "stopped"}
     assert len(checkpoints(tmp_path / "out" / "long")) == 1
 
@@ -446,9 +442,8 @@ def test_a_retry_that_is_stopped_before_its_run_began_is_resumed_as_a_retry(tmp_
                           f"  launcher: {LAUNCHER}\n")
     ran("study", "deck.yaml", cwd=tmp_path, code=76)
     job = started_study(tmp_path, "grows/began", f"study.launcher={launcher} {{ranks}}", "--retry")
-    job.process.send_signal(signal.SIGTERM)
-    code, out, err = job.end()
-    assert code == 75 and err.endswith(" --retry\n") and "grows: stopped before it began" in out and "failed (" not in out, out + err
+    out, err = job.stopped(signal.SIGTERM)
+    assert err.endswith(" --retry\n") and "grows: stopped before it began" in out and "failed (" not in out, out + err
 
 
 def test_a_launcher_that_stops_leaves_no_record(tmp_path):
@@ -472,15 +467,14 @@ def test_a_case_that_runs_is_running(tmp_path):
     job = started_study(tmp_path, f"long/{SWEEPS}", "--case", "long")
     ran("study", "deck.yaml", "--collect", cwd=tmp_path, code=75)
     assert states(tmp_path / "out") == {"short": "not started", "long": "running", "after": "not started"}
-    job.process.send_signal(signal.SIGTERM)
-    assert job.end()[0] == 75 and not (tmp_path / "out" / "long" / "run.lock").exists()
+    job.stopped(signal.SIGTERM)
+    assert not (tmp_path / "out" / "long" / "run.lock").exists()
 
 
 def test_a_case_that_was_stopped_and_then_fails_has_failed(tmp_path):
     """Its run.json is from the stopped run."""
     job = sweeping(tmp_path)
-    job.process.send_signal(signal.SIGTERM)
-    assert job.end()[0] == 75
+    job.stopped(signal.SIGTERM)
     kept = [tmp_path / "out" / "long" / name for name in checkpoints(tmp_path / "out" / "long")]
     assert len(kept) == 1
     kept[0].write_bytes(b"no checkpoint")

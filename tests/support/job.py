@@ -56,6 +56,14 @@ class Background:
             raise
         return self.process.returncode, out, err
 
+    def stopped(self, number=None):
+        """Its output, once it has ended with 75, after this signal if one is given."""
+        if number:
+            self.send(number)
+        code, out, err = self.end()
+        assert code == 75, out + err
+        return out, err
+
 
 class Job(Background):
     """A run that ends only on request."""
