@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from program import DECK, ran, STEADY_BODY, write_deck
-from runs import history, recorded
+from runs import expect_same_run, expect_whole_files, history, recorded, snapshots
 
 # At sweep 20 all outputs are due at once; the slice may be due while the previous snapshot is still being written.
 CROWDED = DECK.replace("output: {every_steps: 20}\n", """\
@@ -19,30 +19,25 @@ output:
 """)
 
 
-def contents(path):
-    """The cells, and all attributes by their groups, without those that differ between decks or runs."""
-    attributes = {}
+def attributes(path):
+    """All attributes by their groups, without those that differ between decks or runs."""
+    found = {}
 
     def keep(name, item):
-        attributes[name] = {key: np.asarray(value).tobytes() for key, value in item.attrs.items()
-                            if key not in ("wall", "header_xxh3")}
+        found[name] = {key: np.asarray(value).tobytes() for key, value in item.attrs.items()
+                       if key not in ("wall", "header_xxh3")}
 
     with h5py.File(path) as file:
         file.visititems(keep)
-        values = file["temperature"][:]
-    return values.dtype, values.shape, values.tobytes(), attributes
+    return found
 
 
 def expect_same_files(one, other):
-    names = sorted(path.name for path in one.glob("*.hdf*"))
-    assert names == sorted(path.name for path in other.glob("*.hdf*"))
-    assert not list(one.glob("*.part"))
-    for name in names:
-        if name.endswith(".series"):
-            assert (one / name).read_bytes() == (other / name).read_bytes()
-        else:
-            assert contents(one / name) == contents(other / name), name
-    return names
+    """Checkpoints have the same cells as they have the same fingerprint."""
+    expect_same_run(one, other)
+    expect_whole_files(one)
+    here, there = ({path.name: attributes(path) for path in folder.glob("*.hdf")} for folder in (one, other))
+    assert here == there and not list(one.glob("*.part"))
 
 
 @pytest.fixture(scope="module")
@@ -56,12 +51,12 @@ def in_step(tmp_path_factory):
 def test_the_files_are_those_of_a_run_in_step(in_step, tmp_path, ranks):
     _, record = recorded(tmp_path, CROWDED, ranks=ranks)
     folder = tmp_path / "out"
-    names = expect_same_files(folder, in_step[0])
+    expect_same_files(folder, in_step[0])
     assert record["snapshots"]["mode"] == "asynchronous" and record["snapshots"]["why_in_step"] is None
-    files = [name for name in names if name.endswith(".hdf") and "checkpoint" not in name]
+    files = snapshots(folder)
     assert record["snapshots"]["files"] == len(files) == 9 + 21 + 11 + 5
     assert record["snapshots"]["bytes"] == sum((folder / name).stat().st_size for name in files)
-    assert record["answer"] == in_step[2]["answer"] and record["fingerprint"] == in_step[2]["fingerprint"]
+    assert record["answer"] == in_step[2]["answer"]
 
 
 def test_files_in_step_hide_no_time_and_an_mpi_without_threads_writes_in_step(rank_shim, in_step, tmp_path):
