@@ -13,9 +13,7 @@ from runs import expect_same_answer, recorded
 CPU = "parallel.device=cpu"
 WRONG_COUNTS = [  # override, ranks, the line
     ("grid.cells=1", 2, "no process grid of 2 ranks fits 1x1x1 cells ("),  # unit/test_decomposition.cpp tests the whole message
-    ("grid.cells=2", 7, "no process grid of 7 ranks fits 2x2x2 cells ("),
     ("parallel.process_grid=[2, 2, 1]", 3, "argument 3: parallel.process_grid: 2 x 2 x 1 is a grid of 4 ranks and the job has 3"),
-    ("parallel.process_grid=[1, 1, 1]", 8, "argument 3: parallel.process_grid: 1 x 1 x 1 is a grid of 1 rank and the job has 8"),
     ("parallel.process_grid=[9, 1, 1]", 9, "process grid 9x1x1 leaves ranks without cells (axis x has 8 cells for 9 ranks); "),
     ("grid.cells=0", 4, "argument 3: grid.cells: 0 is out of range; "),
 ]
