@@ -17,7 +17,7 @@ from isotherm_tools.__main__ import main
 from isotherm_tools.run import Run, Snapshot, Table
 from isotherm_tools.text import format_time, length_unit
 from PIL import Image, ImageSequence
-from program import finished, write_script
+from program import write_script
 from runs import write_snapshot
 
 CELLS = (12, 7, 5)  # nx, ny, nz: all different, so that swapped axes are detected
@@ -38,13 +38,6 @@ def run(tmp_path):
     lines = [f"{sweep},{sweep * 0.05},{10.0 ** (-sweep / 20)}" for sweep in range(10, 101, 10)]
     (folder / "history.csv").write_text("sweep,time_s,residual\n" + "\n".join(lines) + "\n")
     return folder
-
-
-def test_runs_as_a_module_and_prints_the_path(run):
-    command = [sys.executable, "-m", "isotherm_tools", "slice", run]
-    result = finished(command, 0)
-    assert (result.stdout, result.stderr) == (f"{run}/demo_slice_z.png\n", "")
-    assert finished([*command, "--index", "99"], 2).stdout == ""
 
 
 @pytest.mark.parametrize("axis, position, index", [  # on the faces, and within
@@ -140,10 +133,11 @@ def test_dollar_signs_of_a_name_are_no_formula(tmp_path, arguments):
 
 
 @pytest.mark.parametrize("field", [np.full((3, 4, 5), 293.15), np.full((1, 1, 1), 300.0), coded(30, 1, 1), coded(1, 2, 40)])
-def test_uniform_and_thin_fields_are_drawn(tmp_path, field):
+def test_uniform_and_thin_fields_are_drawn(tmp_path, capsys, field):
     write_snapshot(tmp_path, field)
     for axis in "xyz":
         assert main(["slice", str(tmp_path), "--axis", axis]) == 0
+        assert capsys.readouterr().out == f"{tmp_path}/demo_slice_{axis}.png\n"
 
 
 def test_steady_run_has_sweeps_not_times(tmp_path, refused):
