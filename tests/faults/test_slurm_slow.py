@@ -92,12 +92,11 @@ class Slurm:
                               timeout=HANGS, check=False).stdout.strip()
 
     def wait(self, job):
-        deadline = time.monotonic() + HANGS
-        while self.ask("squeue", "-h", "-j", job, "-o", "%T").split() not in ([], ["Invalid"]):
-            assert time.monotonic() < deadline, self.ask("scontrol", "show", "job", job)
-            if "slurm_load_jobs" in self.ask("squeue", "-h", "-j", job):
-                return  # Slurm no longer knows the job
-            time.sleep(0.3)
+        def has_ended():
+            said = self.ask("squeue", "-h", "-j", job, "-o", "%T")
+            return not said or "slurm_load_jobs" in said  # which no longer knows the job
+
+        wait_until(has_ended, f"job {job} does not end", 0.3)
 
     def stop(self):
         self.ask("scancel", "--signal=KILL", "--full", "--user=root")
@@ -207,12 +206,14 @@ def test_the_documented_job(slurm, jobs):
     assert "stopped by SIGUSR1 at sweep" in jobs["documented"].said()
 
 
-def test_scancel(slurm, jobs):
+@pytest.mark.parametrize("name", ["cancelled", "limited"])
+def test_scancel_and_the_time_limit(slurm, jobs, name):
     """Later output is lost; the record and the checkpoint exist."""
-    job = jobs["cancelled"]
+    job = jobs[name]
     job.wait_for("history.csv")
-    time.sleep(1)
-    slurm.ask("scancel", job.number)
+    if name == "cancelled":
+        time.sleep(1)
+        slurm.ask("scancel", job.number)
     slurm.wait(job.number)
     written = record(job.out)
     assert (written["exit_code"], written["continuation"]["stopped_by"]) == (75, "SIGTERM")
@@ -233,14 +234,6 @@ def test_a_failed_member_of_an_array_does_not_affect_the_others(slurm, jobs):
     assert [job.code(f"_{member}") for member in range(3)] == ["0\n", "65\n", "0\n"]
     assert record(job.folder / "out_0")["fingerprint"] == record(job.folder / "out_2")["fingerprint"]
     assert "problem.steps: -50 is out of range" in job.said("_1")
-
-
-def test_the_time_limit(slurm, jobs):
-    job = jobs["limited"]
-    slurm.wait(job.number)
-    assert record(job.out)["exit_code"] == 75
-    assert record(job.out)["continuation"]["stopped_by"] == "SIGTERM"
-    expect_to_resume(job.folder)
 
 
 # Studies
