@@ -5,8 +5,7 @@
    action  an errno: every call fails | EINTR, EAGAIN: every second call fails
            stall: no call returns, and the file ISOTHERM_SHIM_STALLED is created
            short: a write stores half of its data | lose: nothing is written, but the call reports success
-           lose_one: only the first-th call is lost | slow: every call takes 0.2 s more
-           slow: every call takes 0.2 s */
+           lose_one: only the first-th call is lost | slow: every call takes 0.2 s more */
 #include "shim.h"
 #include <sys/uio.h>
 

@@ -52,21 +52,16 @@ def resume(out, *words, restart="latest", ranks=0, code=0, **environment):
                **environment)
 
 
-def dataset(options):
-    """Replaces the dataset of the cells by another: `options` of create_dataset(), from the values."""
-    def damage(path):
-        with h5py.File(path, "r+") as file:
-            values = file[CELLS][:]
-            del file[CELLS]
-            file.create_dataset(CELLS, **options(values))
-    return damage
-
-
 def with_file(change):
     def damage(path):
         with h5py.File(path, "r+") as file:
             change(file)
     return damage
+
+
+def dataset(options):
+    """Replaces the dataset of the cells by another: `options` of create_dataset(), from the values."""
+    return with_file(lambda file: file.create_dataset(CELLS, **options(file.pop(CELLS)[:])))
 
 
 def attribute(group, name, value):
@@ -79,18 +74,6 @@ def flip_a_byte_of_the_cells(path):
     content = bytearray(path.read_bytes())
     content[at] ^= 4
     path.write_bytes(content)
-
-
-def cyclic_groups(file):
-    del file["/VTKHDF/PointData"]
-    file["/VTKHDF/PointData"] = file["/VTKHDF"]
-    del file["/isotherm/checkpoint"]
-    file["/isotherm/checkpoint"] = h5py.SoftLink("/isotherm")
-
-
-def link_elsewhere(file):
-    del file["isotherm"]
-    file["isotherm"] = h5py.ExternalLink("/etc/passwd", "/")
 
 
 def many_attributes(path):
@@ -115,7 +98,8 @@ DAMAGES = {
     "no valid 'sweep'": with_file(lambda file: file["/isotherm"].attrs.pop("sweep")),
     "no valid 'cells'": with_file(lambda file: file["/isotherm"].attrs.create("cells", "many")),
     "no group /isotherm": with_file(lambda file: file.pop("isotherm")),
-    "an external link": with_file(link_elsewhere),
+    "an external link": with_file(lambda file: (
+        file.pop("isotherm"), file.update(isotherm=h5py.ExternalLink("/etc/passwd", "/")))),
     "older format": attribute("/isotherm", "format_version", np.int64(0)),
     "no checkpoint": with_file(lambda file: file["/isotherm"].pop("checkpoint")),
     "no cells": with_file(lambda file: (file.pop("temperature"), file.pop("VTKHDF"))),
@@ -130,7 +114,9 @@ DAMAGES = {
     "single precision": dataset(lambda values: {"data": values.astype("f4")}),
     "8 PiB": dataset(lambda _: {"shape": (1 << 17, 1 << 17, 1 << 16), "dtype": "f8", "chunks": (1, 16, 16)}),
     "texts": dataset(lambda values: {"shape": values.shape, "dtype": h5py.string_dtype()}),
-    "cyclic groups": with_file(cyclic_groups),
+    "cyclic groups": with_file(lambda file: (
+        file["VTKHDF"].pop("PointData"), file["VTKHDF"].update(PointData=file["VTKHDF"]),
+        file["isotherm"].pop("checkpoint"), file["isotherm"].update(checkpoint=h5py.SoftLink("/isotherm")))),
     "many attributes": many_attributes,
     "text of any length": with_file(lambda file: (
         file.pop("/isotherm/resolved_deck"), file.create_dataset("/isotherm/resolved_deck", data="x" * 100))),
@@ -253,10 +239,6 @@ def test_a_kill_at_any_moment_costs_an_interval_at_most(tmp_path):
 # folder. A preloaded library (power_cut_shim.c) logs what reached the disk, and in which order.
 
 
-def folders_of(name):
-    return [str(folder) for folder in PurePosixPath(name).parents][:-1]  # without that of the disk
-
-
 def replayed(lines):
     """Each line of the log, and the least and the most that the disk may hold then: names with the contents of
     their files, None if these never reached the disk."""
@@ -281,7 +263,7 @@ def replayed(lines):
             durable.update(here)
         yield (kind, name, *other), [
             {name: content.get(file) for name, file in names.items()
-             if file and all(map(names.get, folders_of(name)))}
+             if file and all(names.get(str(folder)) for folder in list(PurePosixPath(name).parents)[:-1])}  # without the disk's
             for names in (durable, {**durable, **dict(pending)})]
 
 
