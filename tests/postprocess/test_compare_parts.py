@@ -2,22 +2,20 @@
 
 import json
 
-import h5py
 import numpy as np
 import pytest
 from failures import expect_failure
 from isotherm_tools import baseline, compare
 from isotherm_tools.compare import field_difference
+from runs import write_snapshot
 
 
-def written(path, kind, changes):
+def written(folder, name, kind, changes):
     """A field with changes: {(x, y, z): value}."""
     cells = np.arange(60, dtype=kind).reshape(5, 4, 3)  # z, y, x
     for (x, y, z), value in changes.items():
         cells[z, y, x] = value
-    with h5py.File(path, "w") as file:
-        file["temperature"] = cells
-    return path
+    return write_snapshot(folder, cells, name=name)
 
 
 @pytest.mark.parametrize("kind", ["f4", "f8"])
@@ -27,7 +25,7 @@ def written(path, kind, changes):
     ({}, {(0, 0, 0): -0.0}, "1 of 60 cells; the first, (0, 0, 0), is -0.0 and should be 0.0"),
     ({}, {(0, 0, 0): np.nan}, "1 of 60 cells; the first, (0, 0, 0), is nan and should be 0.0")])
 def test_cells_of_other_bits_are_counted_and_the_first_by_memory_is_named(tmp_path, kind, one, other, difference):
-    assert field_difference(written(tmp_path / "a", kind, one), written(tmp_path / "b", kind, other)) == difference
+    assert field_difference(written(tmp_path, "a", kind, one), written(tmp_path, "b", kind, other)) == difference
 
 
 def test_norms_agree_as_far_as_they_are_rounded():
