@@ -274,15 +274,14 @@ def logged(request, power_cut_shim, tmp_path_factory):
     top = tmp_path_factory.mktemp("power")
     disk = top / "disk"
     disk.mkdir()
-    write_deck(disk, DECK)
-    ran("run", "deck.yaml", "output.checkpoint.keep=2", "output.checkpoint.final=false", ranks=2, cwd=disk,
-        LD_PRELOAD=str(power_cut_shim), OMPI_MCA_io=request.param, ISOTHERM_POWER_LOG=str(top / "log"))
+    whole = finished_run(disk, DECK, "deck", "output.checkpoint.keep=2", "output.checkpoint.final=false", ranks=2,
+                         LD_PRELOAD=str(power_cut_shim), OMPI_MCA_io=request.param, ISOTHERM_POWER_LOG=str(top / "log"))
     lines = []
     for kind, name, *other in map(str.split, (top / "log").read_text().splitlines()):
         names = [os.path.relpath(disk / each, disk) for each in (name, *other)]
         if not names[0].startswith(".."):  # else it is elsewhere
             lines.append((kind, names[0], *(names[1:] if kind == "rename" else other)))
-    return disk / "runs" / "deck", lines
+    return whole, lines
 
 
 def test_files_are_whole_after_a_power_failure_at_any_time(logged):

@@ -10,7 +10,7 @@ import tempfile
 import pytest
 
 from job import ENDLESS
-from program import command, DECK, family_of, finished, isotherm, measured, MPIEXEC, OTHER_USER, ran, write_deck
+from program import command, DECK, family_of, finished, finished_run, isotherm, measured, MPIEXEC, OTHER_USER, ran, write_deck
 from runs import expect_whole_files, record, snapshots
 from studies import write_study
 from terminal import OnTerminal, moved, shown
@@ -127,9 +127,8 @@ PRINTED = [["list"], ["list", "--json"], ["init"], ["init", "--minimal"], ["sche
 def folder_of_a_run(tmp_path_factory):
     """A folder with a run, its deck, and a study."""
     folder = tmp_path_factory.mktemp("run")
-    deck = write_deck(folder, DECK).read_text()
-    write_deck(folder, deck + "study: {matrix: {precision: [fp32, fp64]}}\n", "study.yaml")
-    ran("run", "deck.yaml", "output.directory=out", cwd=folder)
+    write_deck(folder, DECK + "study: {matrix: {precision: [fp32, fp64]}}\n", "study.yaml")
+    finished_run(folder, DECK, "deck", "output.directory=out")
     return folder
 
 

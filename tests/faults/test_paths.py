@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from program import BASE_DECK, command, DECK, finished, isotherm, measured, OTHER_USER, ran, write_deck
+from program import BASE_DECK, command, DECK, finished, finished_run, isotherm, measured, OTHER_USER, ran, write_deck
 from runs import record
 
 RUN_FILES = {"deck.yaml", "deck.resolved.yaml", "history.csv", "run.json", "run.log", "deck.hdf.series",
@@ -141,11 +141,10 @@ def test_a_run_writes_to_its_directory_alone(outside_shim, tmp_path, ranks):
     work, temporary, log = tmp_path / "work", tmp_path / "temporary", tmp_path / "log"
     work.mkdir()
     temporary.mkdir()
-    write_deck(work, DECK)
     words = ["output.directory=out", "output.checkpoint={every_steps: 10}", "output.slices=[{axis: z, cell: 3}]",
              "output.probes={points: [[-0.9, 2.1, 0.6]]}", "output.diagnostics=5"]
-    ran("run", "deck.yaml", *words, ranks=ranks, cwd=work, LD_PRELOAD=str(outside_shim), ISOTHERM_OUTSIDE=str(log),
-        TMPDIR=str(temporary), OMPI_MCA_orte_tmpdir_base=str(temporary), HOME=str(tmp_path / "home"))
+    finished_run(work, DECK, "deck", *words, ranks=ranks, LD_PRELOAD=str(outside_shim), ISOTHERM_OUTSIDE=str(log),
+                 TMPDIR=str(temporary), OMPI_MCA_orte_tmpdir_base=str(temporary), HOME=str(tmp_path / "home"))
     lines = [line.split(" ", 1) for line in log.read_text(errors="replace").splitlines()]
     own = [path for kind, path in lines if kind == "write" and path.startswith(f"{work}/out/")]
     assert any("checkpoint" in path for path in own) and any(path.endswith("history.csv") for path in own)
@@ -243,8 +242,7 @@ def project(tmp_path):
     (folder / "first").mkdir(parents=True)
     for write in (write_dataset("ids", IDS), write_dataset("heat", np.full((4, 5, 6), 1e5)), write_flux(1e4), start(293)):
         write(folder)
-    write_deck(folder, OF_FILES)
-    ran("run", "deck.yaml", "problem.steps=10", cwd=folder)
+    finished_run(folder, OF_FILES, "deck", "problem.steps=10")
     return folder
 
 

@@ -10,7 +10,7 @@ import pytest
 from program import GATHERED, command, expect_rejected, finished, isotherm, measured, ran, write_deck
 
 BLIND = {"CUDA_VISIBLE_DEVICES": ""}
-CUDA = "parallel.device=cuda"
+CUDA = "parallel.device=gpu"  # another word for cuda
 
 
 def check(folder, *words, code=0, **where):
@@ -20,7 +20,8 @@ def check(folder, *words, code=0, **where):
 
 
 def test_a_host_without_gpus_plans_for_them(folder):
-    out = check(folder, "--ranks", 8, CUDA).stdout
+    out = check(folder, "--ranks", 8, CUDA, "--resolved").stdout
+    assert "\n  device: cuda\n" in out
     assert re.search(r"^process grid    \d x \d x \d \(8 ranks\)", out, re.MULTILINE)
     assert re.search(r"^placement       a GPU for each rank, on other hosts \(here: no CUDA device \(.+\)\); their memory and speed are "
                      r"not known here$", out, re.MULTILINE)
@@ -110,10 +111,6 @@ problem: {kind: steady}
     assert check(tmp_path, "--ranks", 3, *one, "grid={cells: [7, 5, 3], spacing: 0.01}").stdout.startswith("process grid    3 x 1 x 1 ")
     assert "solver.halo_width: multigrid needs a halo of 2 layers" in check(
         tmp_path, "--ranks", 2, *one, "grid={cells: 9, spacing: 0.01}", "solver.halo_width=1", code=65).stderr
-
-
-def test_gpu_is_cuda(folder):
-    assert "  device: cuda\n" in check(folder, "parallel.device=gpu", "--resolved").stdout
 
 
 def test_the_memory_of_a_planned_gpu_decides(folder):
