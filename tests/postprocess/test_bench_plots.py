@@ -157,8 +157,9 @@ def test_the_best_tile_of_each_kernel_and_time_block(tmp_path):
     assert [variant.label for variant in record.ladders[0].variants] == ["tile, 4x2", "other", "tile, 2x2 x 2"]
 
 
-@pytest.mark.parametrize("figure", ["ladder", "roofline", "time-blocks"])
-def test_files_that_are_no_benchmark_are_refused(tmp_path, refused, figure):
+@pytest.mark.parametrize("figure, subjects", [
+    ("ladder", "stencil or reduction or bandwidth or formula"), ("roofline", "stencil"), ("time-blocks", "stencil")])
+def test_files_that_are_no_benchmark_are_refused(tmp_path, refused, figure, subjects):
     broken = entry("a", 1)
     del broken["bytes_per_launch"]
     for text in ("no json", "[]"):
@@ -167,12 +168,9 @@ def test_files_that_are_no_benchmark_are_refused(tmp_path, refused, figure):
     for changes in ({"schema": "isotherm-run"}, {"schema_version": 3}, {"device": None}):
         refused(65, "", figure, write(tmp_path, [entry("a", 1)], **changes))
     refused(65, "", figure, write(tmp_path, [broken]))
-    wrong = entry("a", 1, verdict="wrong", launch_s=None)
-    refused(65, "no kernel that was measured", figure, write(tmp_path, [wrong]))
-    wanted = {"ladder": "stencil or reduction or bandwidth or formula", "roofline": "stencil",
-              "time-blocks": "stencil"}
-    refused(65, "holds bench solve", figure, write(tmp_path, [entry("a", 1)], subject="solve"))
-    refused(65, f"; name one of bench {wanted[figure]}\n", figure, tmp_path / "bench.json")
+    refused(65, "no kernel that was measured", figure, write(tmp_path, [entry("a", 1, verdict="wrong", launch_s=None)]))
+    why = f"holds bench solve, which this cannot draw; name one of bench {subjects}\n"
+    refused(65, why, figure, write(tmp_path, [entry("a", 1)], subject="solve"))
 
 
 def test_what_cannot_be_drawn_is_refused(bench, tmp_path, refused):
