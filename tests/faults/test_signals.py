@@ -96,13 +96,10 @@ def test_signals_during_the_start_or_a_checkpoint(tmp_path, delay):
     expect_whole_files(job.out)
 
 
-SERIES = ["verify={solution: decaying_mode, order: [8, 16, 32]}", "initial=[{shape: exact}]", "boundaries={}",
-          "grid={cells: 8, lengths: 1}", "problem={end_time: 1e12, check_interval: 1000}"]
-
-
 @pytest.mark.parametrize("words, code, why", [
     (["output.checkpoint=false"], 66, "no checkpoint of 'deck' in 'out'"),
-    (SERIES, 65, "a series of grids has no checkpoints")])
+    (["verify={solution: decaying_mode, order: [8, 16, 32]}", "initial=[{shape: exact}]", "boundaries={}",
+      "grid={cells: 8, lengths: 1}", "problem={end_time: 1e12, check_interval: 1000}"], 65, "a series of grids has no checkpoints")])
 def test_without_checkpoints_nothing_is_kept(tmp_path, words, code, why):
     job = started(tmp_path, *words)
     _, err = job.stopped(signal.SIGUSR1)
@@ -155,10 +152,8 @@ def test_one_run_per_directory(tmp_path, killed):
     assert not killed or "was taken (process " in done.stderr
 
 
-DAYS_49 = 2**32 / 1000  # s: then the uptime in milliseconds exceeds 32 bits
-
-
-@pytest.mark.parametrize("back, uptime, ranks", [(3600, -1, 2), (0, DAYS_49 - 500, 0)])
+# The second uptime exceeds 32 bits of milliseconds, 49 days, during the run.
+@pytest.mark.parametrize("back, uptime, ranks", [(3600, -1, 2), (0, 2**32 / 1000 - 500, 0)])
 def test_clocks_that_jump_change_nothing(clock, tmp_path, back, uptime, ranks):
     """Two checkpoints by the clock, of which the first is removed after the final one; then the end of the
     Slurm job, which is read once. The clock is moved during sweeps, so that no file seems to take that

@@ -20,8 +20,6 @@ from PIL import Image, ImageSequence
 from program import write_script
 from runs import write_snapshot
 
-CELLS = (12, 7, 5)  # nx, ny, nz: all different, so that swapped axes are detected
-
 
 def coded(nx, ny, nz):
     """Every cell value encodes its indices: x + 100 y + 10000 z."""
@@ -34,7 +32,7 @@ def run(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     for sweep, time in ((0, 0.0), (40, 2.0), (90, 4.5), (100, 5.0)):
-        write_snapshot(folder, coded(*CELLS) + sweep, sweep, time)
+        write_snapshot(folder, coded(12, 7, 5) + sweep, sweep, time)  # all different, so that swapped axes are detected
     lines = [f"{sweep},{sweep * 0.05},{10.0 ** (-sweep / 20)}" for sweep in range(10, 101, 10)]
     (folder / "history.csv").write_text("sweep,time_s,residual\n" + "\n".join(lines) + "\n")
     return folder

@@ -176,12 +176,9 @@ def test_a_page_shows_no_section_without_content_numbers_on_the_right_and_breaks
     assert "<wbr>" in report_page.table(("a.b",), []) and "number" not in report_page.table(("a",), [])
 
 
-CELLS = (12, 7, 5)  # all axes differ
-
-
 @pytest.fixture
 def snapshot(tmp_path):
-    z, y, x = np.meshgrid(*(np.arange(count) for count in reversed(CELLS)), indexing="ij")
+    z, y, x = np.meshgrid(np.arange(5), np.arange(7), np.arange(12), indexing="ij")  # all axes differ
     return Snapshot(write_snapshot(tmp_path, 300.0 + x + 20 * y + 500 * z), 10)
 
 
