@@ -135,15 +135,12 @@ def test_options_of_cmake_are_options():
 
 
 # Options that a launcher parses before it prints its version or help, so that no cluster is needed.
-SLURM = "ClusterName=one\nSlurmctldHost=localhost\nNodeName=localhost\nPartitionName=all Nodes=ALL\n"
-
-
 @pytest.mark.parametrize("tool, question", [("srun", "--help"), ("sbatch", "--help"), ("mpirun", "--version")])
 def test_options_for_launchers_are_valid(tmp_path, tool, question):
     """The options of each line that starts with the tool; for sbatch, those of the job script."""
     if not shutil.which(tool):
         pytest.skip(f"{tool} is not installed")
-    (tmp_path / "slurm.conf").write_text(SLURM)
+    (tmp_path / "slurm.conf").write_text("ClusterName=one\nSlurmctldHost=localhost\nNodeName=localhost\nPartitionName=all Nodes=ALL\n")
     if tool == "sbatch":
         scripts = [text for text in blocks(CLUSTER, "sh") if "#SBATCH" in text]
         lines = [re.findall(r"^#SBATCH (\S+)", script, re.MULTILINE) for script in scripts]

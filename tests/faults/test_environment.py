@@ -138,14 +138,13 @@ def test_commands_that_only_print_fail_if_their_stream_fails(folder_of_a_run, wo
 
 # Terminals: the progress line that is rewritten, and the text that remains. Pipes and job logs get lines.
 
-LINE = re.compile(r"step \d+/1000000000000  0\.0 %  ETA \d+ d \d\d h  .*Pts/s( .*)?  t .* s$")
-
 
 def interrupted(folder, look=lambda run: None, **options):
     """A run on a terminal that rewrites its line; `look` inspects it, then Ctrl-C stops it."""
     write_deck(folder, ENDLESS)
     run = OnTerminal(command("run", "deck.yaml", "output.directory=out", "output.overwrite=true"), folder, **options)
-    run.read_until(lambda text: LINE.match("".join(moved(text)[-1:])))
+    line = r"step \d+/1000000000000  0\.0 %  ETA \d+ d \d\d h  .*Pts/s( .*)?  t .* s$"
+    run.read_until(lambda text: re.match(line, "".join(moved(text)[-1:])))
     look(run)
     run.type(b"\x03")
     assert run.end() == 75

@@ -11,15 +11,13 @@ from program import BASE_DECK, command, expect_rejected, finished, HANGS, isothe
 from runs import expect_same_answer, recorded
 
 CPU = "parallel.device=cpu"
-WRONG_COUNTS = [  # override, ranks, the line
+
+
+@pytest.mark.parametrize("word, ranks, line", [
     ("grid.cells=1", 2, "no process grid of 2 ranks fits 1x1x1 cells ("),  # unit/test_decomposition.cpp tests the whole message
     ("parallel.process_grid=[2, 2, 1]", 3, "argument 3: parallel.process_grid: 2 x 2 x 1 is a grid of 4 ranks and the job has 3"),
     ("parallel.process_grid=[9, 1, 1]", 9, "process grid 9x1x1 leaves ranks without cells (axis x has 8 cells for 9 ranks); "),
-    ("grid.cells=0", 4, "argument 3: grid.cells: 0 is out of range; "),
-]
-
-
-@pytest.mark.parametrize("word, ranks, line", WRONG_COUNTS)
+    ("grid.cells=0", 4, "argument 3: grid.cells: 0 is out of range; ")])
 def test_a_rank_count_that_the_grid_cannot_have(folder, word, ranks, line):
     """Reported once, for a planned rank count and for that of the job; by `run` and by `check`."""
     expect_rejected(folder, isotherm("check", "deck.yaml", word, "--ranks", ranks, cwd=folder), 65, line)
@@ -35,15 +33,12 @@ def test_progress_does_not_move_the_exchanges(folder):
     assert one["fingerprint"] == three["fingerprint"]
 
 
-DIFFERENT = [
+@pytest.mark.parametrize("first, second", [
     (("run", "deck.yaml", "problem.steps=1"), ("run", "deck.yaml", "problem.steps=2")),
     (("run", "deck.yaml"), ("run", "other.yaml")),
     (("run", "deck.yaml"), ("check", "deck.yaml")),
-    (("check", "--ranks", "2", "deck.yaml"), ("check", "--ranks", "3", "deck.yaml")),
-]
-
-
-@pytest.mark.parametrize("first, second", DIFFERENT, ids=["overrides", "decks", "subcommands", "planned ranks"])
+    (("check", "--ranks", "2", "deck.yaml"), ("check", "--ranks", "3", "deck.yaml"))],
+    ids=["overrides", "decks", "subcommands", "planned ranks"])
 def test_ranks_with_different_arguments(folder, first, second):
     version = isotherm("--version").stdout.split()
     program = f"isotherm {version[1]} {version[3].strip(',')}"

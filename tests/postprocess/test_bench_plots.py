@@ -117,14 +117,12 @@ def test_known_devices_have_the_limits_of_arithmetic_and_time_blocks_their_numbe
     assert [text.get_text() for text in panel.texts] == ["4"]
 
 
-LADDERS = TOP / "docs" / "performance"
-
-
 @pytest.mark.parametrize("subject, title", [("stencil", "Stencils on a GPU"), ("reduction", "Reductions")])
 def test_the_pictures_of_the_ladders_are_of_their_tables(subject, title):
-    text = (LADDERS / "ladders.md").read_text(encoding="utf-8").split(f"## {title}\n")[1].split("\n## ")[0]
+    folder = TOP / "docs" / "performance"
+    text = (folder / "ladders.md").read_text(encoding="utf-8").split(f"## {title}\n")[1].split("\n## ")[0]
     rows = [re.findall(r"\| \**([\d.]+)(?= \()", line) for line in text.splitlines()]
-    entries = json.loads((LADDERS / f"h200_{subject}.json").read_text(encoding="utf-8"))["entries"]
+    entries = json.loads((folder / f"h200_{subject}.json").read_text(encoding="utf-8"))["entries"]
     assert len(entries) >= 24
     for each in entries:
         rate = each["points_per_launch"] / each["launch_s"]["median"] / 1e9
