@@ -184,7 +184,7 @@ def test_too_many_combinations(folder):
     expect_rejected(folder, done, 2, "compare: kernel (6) x reduction (4) have more than 7 legal combinations; ")
 
 
-REFUSED = [
+@pytest.mark.parametrize("words, code, line", [
     (["--axes", "size"], 2, "isotherm: compare: --axes: there is no axis 'size'; use some of kernel, tile, transport, "),
     (["--limit", "0"], 2, "isotherm: argument --limit: '0' is no number from 1 to 100000; see isotherm compare --help"),
     (["--tolerance", "5"], 2, "isotherm: --tolerance requires --baseline; see isotherm compare --help"),
@@ -201,11 +201,7 @@ REFUSED = [
      "argument 3: parallel.transport: transport 'mock' moves nothing (there are no bits to compare); "),
     (["solver.cuda_graph=true"], 65, "argument 3: solver.cuda_graph: sweeps cannot be queued as graphs here (only GPUs have graphs); use auto"),
     (["parallel.overlap=in_kernel"], 65, "argument 3: parallel.overlap: only kernels of GPUs store faces; use auto"),
-    (['study={matrix: {grid.cells: [8, 9]}}'], 65, "deck.yaml: the deck is of several cases, not of one run; isotherm study runs them"),
-]
-
-
-@pytest.mark.parametrize("words, code, line", REFUSED)
+    (['study={matrix: {grid.cells: [8, 9]}}'], 65, "deck.yaml: the deck is of several cases, not of one run; isotherm study runs them")])
 def test_refused_before_work(folder, words, code, line):
     done = isotherm("compare", "deck.yaml", *words, cwd=folder)
     expect_rejected(folder, done, code, line or done.stderr.splitlines()[0])
