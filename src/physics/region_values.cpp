@@ -31,8 +31,7 @@ struct BadCell {
   bool is_too_cold = false;
 
   bool before(const BadCell& other) const {
-    return std::tuple(cell.z, cell.y, cell.x, entry) <
-           std::tuple(other.cell.z, other.cell.y, other.cell.x, other.entry);
+    return std::tie(cell.z, cell.y, cell.x) < std::tie(other.cell.z, other.cell.y, other.cell.x);
   }
 };
 
@@ -44,11 +43,7 @@ struct Row {
   std::vector<double> shares;               // of the current entry
   std::vector<std::size_t> not_finite_by;   // the last entry with such a value, where a sum is not finite
   std::span<const std::uint8_t> is_void{};  // of each cell; empty: none is
-  std::optional<BadCell> bad;
-
-  void note(const BadCell& cell) {
-    if (!bad || cell.before(*bad)) bad = cell;
-  }
+  std::optional<BadCell> bad;               // the first
 };
 
 // Converts sums of sources to those of a cell of the grid's first size: multiplies each by the relative
@@ -59,7 +54,7 @@ void weigh(std::vector<double>& sums, const CellWeights& volumes, Index y, Index
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] *= volumes.of(0, static_cast<Index>(i)) * of_row;
 }
 
-// Stores the sums of a row. Notes the first cell that the precision cannot hold or that is below 0 K.
+// Stores the sums of a row, and the first cell that the precision cannot hold or that is below 0 K.
 template <class T>
 void store(Row& row, double scale, double lowest, std::size_t entries, T* cells) {
   bool good = true;
@@ -69,12 +64,11 @@ void store(Row& row, double scale, double lowest, std::size_t entries, T* cells)
     cells[i] = static_cast<T>(scale * row.sums[i]);
     good = good && std::abs(cells[i]) <= std::numeric_limits<T>::max() && row.sums[i] >= lowest;
   }
-  if (good || row.bad) return;
-  for (std::size_t i = 0; i < row.sums.size(); ++i) {
+  for (std::size_t i = 0; !good && !row.bad && i < row.sums.size(); ++i) {
     const bool is_finite = std::isfinite(cells[i]);
     if (!is_finite || row.sums[i] < lowest)
-      row.note({row.first + Int3{static_cast<Index>(i), 0, 0},
-                std::isfinite(row.sums[i]) ? entries - 1 : row.not_finite_by[i], row.sums[i], is_finite});
+      row.bad = {row.first + Int3{static_cast<Index>(i), 0, 0},
+                 std::isfinite(row.sums[i]) ? entries - 1 : row.not_finite_by[i], row.sums[i], is_finite};
   }
 }
 
@@ -270,9 +264,9 @@ HeatTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field) 
       totals[y + extent.y * z] = of_row;
     }
   }
+  std::optional<BadCell> bad;
   for (const Row& row : rows)
-    if (row.bad) rows[0].note(*row.bad);
-  const std::optional<BadCell>& bad = rows[0].bad;
+    if (row.bad && (!bad || row.bad->before(*bad))) bad = row.bad;
   if (!bad) return std::accumulate(totals.begin(), totals.end(), HeatTotals{});
   const Vector3 place = GridAxes(config_).centre(bad->cell);
   if (bad->is_too_cold) throw too_cold(config_.at(key_), bad->value, bad->cell, place, 0);

@@ -32,21 +32,14 @@ struct Plane {
 
 void add_term(Plane& plane, double d, ReductionOp op) {
   const double magnitude = std::abs(d);
-  switch (op) {
-    case ReductionOp::max_abs:
-      plane.largest = magnitude > plane.largest || std::isnan(magnitude) ? magnitude : plane.largest;
-      return;
-    case ReductionOp::sum:
-      plane.sum.add(d);
-      plane.magnitudes.add(magnitude);
-      return;
-    case ReductionOp::sum_abs:
-      plane.sum.add(magnitude);
-      return;
-    case ReductionOp::sum_squares:
-      plane.sum.add(d * d);
-      plane.sum.add(std::fma(d, d, -(d * d)));
-      return;
+  if (op == ReductionOp::max_abs) {
+    if (magnitude > plane.largest || std::isnan(magnitude)) plane.largest = magnitude;
+  } else if (op == ReductionOp::sum_squares) {
+    plane.sum.add(d * d);
+    plane.sum.add(std::fma(d, d, -(d * d)));
+  } else {
+    plane.sum.add(op == ReductionOp::sum ? d : magnitude);
+    if (op == ReductionOp::sum) plane.magnitudes.add(magnitude);
   }
 }
 

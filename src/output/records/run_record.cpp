@@ -248,18 +248,12 @@ std::vector<FigureOfMerit> foms(const RunRecord& r) {
 
 const char* result_word(const RunRecord& r) {
   const Convergence end = r.residual.convergence;
-  switch (r.exit_code) {
-    case ExitCode::done:
-      if (r.verification && r.verification->verdict == Verdict::passed) return "VERIFIED";
-      // Stagnated: converged as far as the precision goes.
-      return end == Convergence::stagnated || end == Convergence::reached ? "CONVERGED" : "DONE";
-    case ExitCode::not_converged:
-      return "NOT CONVERGED";
-    case ExitCode::stopped:
-      return "STOPPED";
-    default:
-      return "FAILED";
-  }
+  if (r.exit_code == ExitCode::not_converged) return "NOT CONVERGED";
+  if (r.exit_code == ExitCode::stopped) return "STOPPED";
+  if (r.exit_code != ExitCode::done) return "FAILED";
+  if (r.verification && r.verification->verdict == Verdict::passed) return "VERIFIED";
+  // Stagnated: converged as far as the precision goes.
+  return end == Convergence::stagnated || end == Convergence::reached ? "CONVERGED" : "DONE";
 }
 
 PhaseTable<Spread> gather_phases(PhaseTimes mine, const Communicator& communicator) {
