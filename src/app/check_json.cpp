@@ -127,15 +127,13 @@ Json plan_json(const Config& config, int ranks, const CudaDevices& found) {
           {"process_grid", decompose(config, ranks, where.backend).process_grid()}};
 }
 
-// Weights that count exchanged cells, all alike, and nothing else.
-ExchangeWeights surface() {
-  ExchangeWeights weights;
-  weights.cell_bytes = weights.sector = weights.wire_sector = 8;
-  weights.memory = 1;
-  weights.touches = 1;
-  weights.wire = std::numeric_limits<double>::infinity();
-  return weights;
-}
+// Counts exchanged cells, all alike, and nothing else.
+constexpr ExchangeWeights surface{.cell_bytes = 8,
+                                  .memory = 1,
+                                  .sector = 8,
+                                  .touches = 1,
+                                  .wire = std::numeric_limits<double>::infinity(),
+                                  .wire_sector = 8};
 
 void check_gpus(const Config& config) {
   if (config.parallel.device == DeviceChoice::cpu)
@@ -155,7 +153,7 @@ Int3 weak_growth(Int3 cells, int ranks) {
   if (cells.product() > 1)
     for (int axis = 0; axis < 3; ++axis)
       if (cells[axis] == 1) cube[axis] = 1;
-  return process_grids_by_cost(cube, ranks, {}, 1, surface()).front().grid;
+  return process_grids_by_cost(cube, ranks, {}, 1, surface).front().grid;
 }
 
 // A request that does not have the form in docs/reference/requests.md.

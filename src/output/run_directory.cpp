@@ -108,15 +108,13 @@ void check_earlier_run(const fs::path& folder, const Config& config, bool resume
            fmt::format("it holds {}, which no run of isotherm put there: {} is missing next to it",
                        some_names(files), mark),
            "move these files away, or choose another with output.directory=...");
-  const auto is_checkpoint = [&](const std::string& name) {
-    return sweep_of_file(name, config.name, checkpoint_suffix).has_value();
-  };
   if (resumes) return;  // nothing is removed
   if (!config.output.overwrite)
     reject(folder, fmt::format("it holds an earlier run: {}", some_names(files)),
-           fmt::format(
-               "{}replace it with output.overwrite=true, or choose another with output.directory=...",
-               std::ranges::any_of(files, is_checkpoint) ? "resume that run with --restart latest, " : ""));
+           fmt::format("{}replace it with output.overwrite=true, or choose another with output.directory=...",
+                       files_by_sweep(folder, config.name, checkpoint_suffix).empty()
+                           ? ""
+                           : "resume that run with --restart latest, "));
   for (const std::string& name : files) {
     std::error_code ignored;
     if (fs::is_directory(fs::symlink_status(folder / name, ignored)))
