@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <iostream>
 #include <limits>
-#include <sstream>
 
 #include "app/session.hpp"
 #include "config/reader.hpp"
@@ -282,14 +281,13 @@ Json values_json(const std::string& deck, const std::vector<std::string>& paths)
   const YamlNode tree = paths.empty() ? YamlNode{} : parse_yaml(deck);
   for (const std::string& path : paths) {
     const YamlNode* node = &tree;
-    std::istringstream parts(path);
-    for (std::string part; node && std::getline(parts, part, '.');) {
-      if (node->kind != Kind::list) {
-        node = node->find(part);
-        continue;
-      }
+    for (const std::string& part : split(path, '.')) {
+      if (!node) break;
       const auto i = read_number<std::size_t>(part);
-      node = i && *i < node->items.size() ? &node->items[*i] : nullptr;
+      if (node->kind != Kind::list)
+        node = node->find(part);
+      else
+        node = i && *i < node->items.size() ? &node->items[*i] : nullptr;
     }
     if (node) values[path] = node_json(*node);
   }

@@ -14,7 +14,6 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <sstream>
 #include <type_traits>
 
 #include "config/key_table.hpp"
@@ -42,8 +41,7 @@ std::vector<fs::path> folders() {
   // Folders of the build tree, and of an installation.
   std::vector<fs::path> all{here / "tools", here, (here / ISOTHERM_TOOL_FOLDER).lexically_normal()};
   const char* path = std::getenv("PATH");
-  std::istringstream text(path ? path : "");
-  for (std::string folder; std::getline(text, folder, ':');)
+  for (const std::string& folder : split(path ? path : "", ':'))
     if (!folder.empty()) all.emplace_back(folder);
   return all;
 }
@@ -159,9 +157,7 @@ CLI::App* add_deck_subcommand(CLI::App& app, const char* name, const char* descr
 Int3 parse_size(const std::string& text) {
   constexpr Index most = Index{1} << 20;  // an axis: the cells of a cube still fit 64 bits
   std::vector<Index> cells;
-  std::istringstream axes(text + 'x');
-  for (std::string axis; std::getline(axes, axis, 'x');)
-    cells.push_back(read_number<Index>(axis).value_or(0));
+  for (const std::string& axis : split(text, 'x')) cells.push_back(read_number<Index>(axis).value_or(0));
   if (cells.size() == 1) cells.resize(3, cells[0]);
   if (cells.size() != 3 || std::ranges::any_of(cells, [](Index n) { return n < 1 || n > most; }))
     throw CLI::ValidationError("--sizes", fmt::format("{} is no size (an edge such as 256, or 256x128x64; an "

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "config/text.hpp"
 #include "core/error.hpp"
@@ -17,14 +16,6 @@ using Kind = YamlNode::Kind;
 
 bool is_index(const std::string& part) {
   return !part.empty() && std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
-}
-
-// "initial.0.value" becomes "initial", "0", "value".
-std::vector<std::string> split_key(const std::string& key) {
-  std::vector<std::string> parts;
-  std::istringstream text(key + ".");
-  for (std::string part; std::getline(text, part, '.');) parts.push_back(part);
-  return parts;
 }
 
 void place_all(YamlNode& node, const Place& place) {
@@ -94,7 +85,7 @@ std::string unknown_key(const Keys& deck, const Keys& keys, const std::string& b
 KeyAtPath find_key_at(const std::string& path, const Keys& deck) {
   Keys keys = deck;
   std::string before;
-  std::vector<std::string> parts = split_key(path);
+  std::vector<std::string> parts = split(path, '.');
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Key* key = find_key(keys, parts[i]);
     if (!key) return {unknown_key(deck, keys, before, parts[i]), ""};
@@ -138,7 +129,7 @@ std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
     };
     const std::size_t equals = argument.find('=');
     const std::string key = argument.substr(0, equals);
-    if (equals == argument.npos || std::ranges::count(split_key(key), ""))
+    if (equals == argument.npos || std::ranges::count(split(key, '.'), ""))
       reject(fmt::format("'{}' {}; write key.path=value, e.g. problem.steps=100", printable(argument),
                          equals == argument.npos ? "has no '='" : "names no key before the '='"));
     const auto is_within = [&](const Override& before) { return (before.key + ".").starts_with(key + "."); };
@@ -154,7 +145,7 @@ std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
 
 void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems& problems) {
   const Place place = value.place;
-  const std::vector<std::string> parts = split_key(key);
+  const std::vector<std::string> parts = split(key, '.');
   if (parts.size() > static_cast<std::size_t>(deepest_nesting))
     return problems.add(place, key, "nested deeper than {} levels; no deck needs that", deepest_nesting);
   try {

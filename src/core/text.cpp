@@ -5,8 +5,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <sstream>
 
 namespace isotherm {
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream rest(text + separator);
+  for (std::string part; std::getline(rest, part, separator);) parts.push_back(part);
+  return parts;
+}
 
 std::string shell_word(std::string_view text) {
   constexpr std::string_view marks = "/._-+=,:@%";

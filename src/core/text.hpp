@@ -53,6 +53,9 @@ std::optional<Number> read_number(std::string_view text) {
   return problem == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
+// The parts between the separators: "", "a" of ":a"; "" of "".
+std::vector<std::string> split(const std::string& text, char separator);
+
 // Columns padded to their widest cell, two spaces between, none at a line's end; `alignment`: 'l' or 'r'.
 struct TextTable {
   std::string alignment;
