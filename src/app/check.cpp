@@ -275,16 +275,6 @@ void check_boundaries(const Config& config) {
   });
 }
 
-// Checks the memory of the GPUs that --gpu-memory describes, whether this host has them or not.
-void check_gpu_memory(const Session& session, const CheckOptions& options) {
-  const std::size_t wanted = session.memory.device();
-  if (options.gpu_bytes > 0 && static_cast<double>(wanted) > options.gpu_bytes)
-    throw error_of<CollectiveError>(ExitCode::memory,
-                                    "a rank needs {} of device memory and --gpu-memory gives it {}; use a "
-                                    "smaller grid, fp32 or more ranks",
-                                    human_bytes(wanted), human_bytes(options.gpu_bytes));
-}
-
 }  // namespace
 
 int check(const CommandLine& command, const Communicator& world) {
@@ -310,7 +300,12 @@ int check(const CommandLine& command, const Communicator& world) {
       text += "warning: " + session.threads.warning + "\n";
     print_now(text);
   });
-  check_gpu_memory(session, options);
+  const std::size_t wanted = session.memory.device();  // of GPUs, whether this host has them or not
+  if (options.gpu_bytes > 0 && static_cast<double>(wanted) > options.gpu_bytes)
+    throw error_of<CollectiveError>(ExitCode::memory,
+                                    "a rank needs {} of device memory and --gpu-memory gives it {}; use a "
+                                    "smaller grid, fp32 or more ranks",
+                                    human_bytes(wanted), human_bytes(options.gpu_bytes));
   const bool is_here = session.placement.host == Host::this_one;
   if (decomposition.ranks() == world.size() && is_here)
     check_memory(session.memory, session.placement, world);

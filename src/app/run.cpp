@@ -362,7 +362,12 @@ class Run {
     if (restart) resume();
     if (!limit_.source.empty())
       console_.say(fmt::format("  {:<13}{}, with a checkpoint", "ends before", limit_.source));
-    if (is_root()) warn_of_plan();
+    if (!is_root()) return;  // all ranks have the same warnings
+    if (!limit_.warning.empty()) console_.warn(limit_.warning);
+    if (!directory_.lock->warning().empty()) console_.warn(directory_.lock->warning());
+    for (const std::string& warning : record_.warnings) console_.warn(warning);
+    if (plan_.command.profile && solver_->is_asynchronous())
+      console_.warn("--profile waits for the device after every phase: figures are lower than without it");
   }
 
   // Solves one grid of the series; only the last writes its field. False: an error, which report() throws.
@@ -427,15 +432,6 @@ class Run {
   const Config& config() const { return plan_.session.deck.config; }
   bool is_series() const { return plan_.session.cases.size() > 1; }
   bool is_root() const { return plan_.world.is_root(); }
-
-  // For rank 0: all ranks have the same warnings.
-  void warn_of_plan() {
-    if (!limit_.warning.empty()) console_.warn(limit_.warning);
-    if (!directory_.lock->warning().empty()) console_.warn(directory_.lock->warning());
-    for (const std::string& warning : record_.warnings) console_.warn(warning);
-    if (plan_.command.profile && solver_->is_asynchronous())
-      console_.warn("--profile waits for the device after every phase: figures are lower than without it");
-  }
 
   void open_outputs(LoopOutputs<T>& outputs, const Config& config, bool last) {
     const std::string path = directory_.path.string();
@@ -528,7 +524,11 @@ class Run {
         config, outcome, solver_->sweeps(),
         next(outcome, config.problem.max_cycles ? "problem.max_cycles" : "problem.max_sweeps"));
     if (is_root() && !end.empty()) console_.warn(end);
-    if (config.verify.solution != ExactSolution::none) verify_case(config);
+    if (config.verify.solution == ExactSolution::none) return;
+    const auto coarser = std::exchange(record_.verification, verify(config, plan_.world, *solver_));
+    if (!is_series()) return;
+    add_level(*record_.verification, coarser, config, solver_->own_sweeps());
+    console_.say(level_line(*record_.verification));
   }
 
   // Prints each new warning of the writers once, on rank 0, which has all of them.
@@ -632,13 +632,6 @@ class Run {
       console_.warn(fmt::format(
           "the field is below absolute zero, down to {:.4g} K; look at the signs of fluxes and sources",
           lowest));
-  }
-
-  void verify_case(const Config& config) {
-    const auto coarser = std::exchange(record_.verification, verify(config, plan_.world, *solver_));
-    if (!is_series()) return;
-    add_level(*record_.verification, coarser, config, solver_->own_sweeps());
-    console_.say(level_line(*record_.verification));
   }
 
   void judge() {

@@ -157,7 +157,10 @@ class Loop {
 
   LoopOutcome run() {
     solver_.reset_times();  // of earlier exchanges, which belong to the set-up
-    if (!frame_.resumed) start();
+    if (!frame_.resumed) {
+      write_fields(Wanted::due);
+      write(line_with_check(0, false));
+    }
     poll_control();
     written_at_ = elapsed_;
     while (solver_.sweeps() < schedule_.last() && !ended() && !stopped()) {
@@ -173,11 +176,6 @@ class Loop {
   }
 
  private:
-  void start() {
-    write_fields(Wanted::due);
-    write(line_with_check(0, false));
-  }
-
   // The final state is always written.
   void finish() {
     outcome_.stopped_by.clear();  // the run is complete: nothing was stopped

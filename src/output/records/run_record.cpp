@@ -97,12 +97,6 @@ std::vector<std::size_t> shown(const std::vector<PhaseTimes>& profiles) {
   return order;
 }
 
-std::string share_text(Phase phase, const PhaseTimes& mean) {
-  const bool within_loop = phase != Phase::setup && phase != Phase::total;
-  return within_loop && mean[Phase::loop] > 0 ? fmt::format("{:.1f} %", 100 * mean[phase] / mean[Phase::loop])
-                                              : "";
-}
-
 }  // namespace
 
 std::string direction_word(Direction d) {
@@ -190,7 +184,10 @@ std::string profile_table(const std::vector<PhaseTimes>& profiles, const std::ve
   for (const PhaseTimes& each : profiles)
     for (const Phase phase : spent) mean[phase] += each[phase] / static_cast<double>(profiles.size());
   add({"", "mean", ""}, [&](Phase phase) { return signed_duration(mean[phase]); });
-  add({"", "share of the loop", ""}, [&](Phase phase) { return share_text(phase, mean); });
+  add({"", "share of the loop", ""}, [&](Phase phase) {
+    const bool within_loop = phase != Phase::setup && phase != Phase::total && mean[Phase::loop] > 0;
+    return within_loop ? fmt::format("{:.1f} %", 100 * mean[phase] / mean[Phase::loop]) : "";
+  });
   std::string text = "\n" + table.text(2);
   if (profiles.size() > most_lines)
     text += fmt::format("  {} ranks that swept longest and {} that swept shortest; {} more in run.json\n",
