@@ -285,11 +285,7 @@ bool has_power(const RegionValue& source) {
 }
 
 // The shares of its heat that a moving source gives the body: in the mean over the run, and the largest.
-struct ShareInRun {
-  double mean = 1, largest = 1;
-};
-
-ShareInRun share_in_run(const Config& config, const RegionValue& source, bool has_voids) {
+std::pair<double, double> share_in_run(const Config& config, const RegionValue& source, bool has_voids) {
   const std::int64_t samples = has_voids ? 16 : 64;  // a share in the body takes a pass over cells
   double in_body = 0, all = 0, largest = 0;
   for (const double t : step_starts(config, samples)) {
@@ -308,7 +304,7 @@ ShareInRun share_in_run(const Config& config, const RegionValue& source, bool ha
     all += std::abs(placed.power);
     if (placed.power != 0) largest = std::max(largest, share);
   }
-  return all > 0 ? ShareInRun{in_body / all, largest} : ShareInRun{};
+  return all > 0 ? std::pair(in_body / all, largest) : std::pair(1.0, 1.0);
 }
 
 // Warns where a source was written to replace an earlier one that always adds.

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
 
 #include "core/text.hpp"
 
@@ -287,13 +286,12 @@ std::string bench_banner(const BenchRecord& r) {
 }
 
 std::string skipped_line(const std::vector<Json>& entries) {
-  std::set<std::string> known;
   std::vector<std::string> transports;
   for (const Json& e : entries) {
     if (!e.contains("transport") || e.at("verdict") != "skipped") continue;
     const std::string line =
         fmt::format("{} ({})", e.at("transport").get<std::string>(), e.at("note").get<std::string>());
-    if (known.insert(line).second) transports.push_back(line);
+    if (std::ranges::count(transports, line) == 0) transports.push_back(line);
   }
   return transports.empty() ? "" : fmt::format("\nnot possible here: {}\n", fmt::join(transports, ", "));
 }
