@@ -52,8 +52,7 @@ bool is_program(const fs::path& path) {
 }
 
 bool is_name(std::string_view name) {
-  return !name.empty() &&
-         std::ranges::all_of(name, [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
+  return !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == name.npos;
 }
 
 std::optional<std::string> find_tool(const std::string& name) {

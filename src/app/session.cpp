@@ -360,12 +360,6 @@ std::string deck_within(const SnapshotProvenance& from, const std::string& file)
   return from.resolved_deck;
 }
 
-// Keeps the name. Only output.overwrite on the command line lets it replace a run, such as its origin.
-void make_new_run(Config& config, const std::string& name) {
-  if (!name.empty()) config.name = name;
-  if (config.at("output.overwrite").rfind("argument ", 0) != 0) config.output.overwrite = false;
-}
-
 // A step that is stable on the deck's grid need not be on the finer ones of its series.
 void validate_time_step(const Config& each) {
   const ProblemConfig& problem = each.problem;
@@ -452,7 +446,10 @@ LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
                                     "start in different directories); start all again, in one directory",
                                     command.file);
   record_contents(deck.config, world);
-  if (command.from_output) make_new_run(deck.config, stored.name);
+  if (command.from_output && !stored.name.empty()) deck.config.name = stored.name;
+  // Only output.overwrite on the command line lets a run from a file replace another, such as its origin.
+  if (command.from_output && !deck.config.at("output.overwrite").starts_with("argument "))
+    deck.config.output.overwrite = false;
   // 100 bytes for the longest ending, _slice_(64 letters)_(18 digits).hdf.aside.
   if (constexpr std::size_t longest = 255 - 100; deck.config.name.size() > longest)
     throw error_of<CollectiveError>(ExitCode::deck,

@@ -172,11 +172,6 @@ Keys describe_contact(ContactConfig& contact) {
   };
 }
 
-Keys describe_mapped_id(MappedId& id) {
-  return {{"material", &id.material, "A name in materials, or void.",
-           {.is_required = true, .example = "board"}}};
-}
-
 // Of a region whose shape is a dataset.
 Key contents_of(RegionValue& place) {
   return {"contents", &place.contents,
@@ -185,7 +180,9 @@ Key contents_of(RegionValue& place) {
 }
 
 Keys describe_material_region(MaterialRegion& region) {
-  MapList map = list_of("materials by whole numbers, {1: board}", region.map, describe_mapped_id);
+  MapList map = list_of("materials by whole numbers, {1: board}", region.map, [](MappedId& id) -> Keys {
+    return {{"material", &id.material, "A name in materials, or void.", {.is_required = true, .example = "board"}}};
+  });
   map.name = [&region](std::size_t i) -> std::string& { return region.map[i].id; };
   map.lone_key = "material";
   RegionValue& place = region.place;
