@@ -118,3 +118,15 @@ endif()
 find_package(CUDAToolkit QUIET)
 find_path(NVTX_INCLUDE_DIR nvtx3/nvToolsExt.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 mark_as_advanced(NVTX_INCLUDE_DIR)
+
+# Flags with which a compiler may reorder arithmetic: with them fields would have other bits. CUDA is enabled by now.
+foreach(variable CMAKE_CXX_FLAGS CMAKE_CUDA_FLAGS)
+  foreach(type "" ${CMAKE_BUILD_TYPE} ${CMAKE_CONFIGURATION_TYPES})
+    string(TOUPPER "${variable}_${type}" variable_of_type)
+    string(REGEX REPLACE "_$" "" variable_of_type ${variable_of_type})
+    if("${${variable_of_type}}" MATCHES "-Ofast|-(ffast|funsafe|fassociative|freciprocal)-math[a-z-]*|--?use_fast_math")
+      message(FATAL_ERROR "isotherm: ${variable_of_type} has ${CMAKE_MATCH_0}, which changes the bits of fields; set it "
+                          "without this flag: -D ${variable_of_type}=...")
+    endif()
+  endforeach()
+endforeach()

@@ -11,8 +11,8 @@ foreach(option ISOTHERM_CUDA ISOTHERM_HDF5 ISOTHERM_HOST_KERNELS)
   endif()
   set(${option} ${word})
 endforeach()
-if(ISOTHERM_PYTHON AND NOT EXISTS ${ISOTHERM_PYTHON})
-  message(FATAL_ERROR "isotherm: ISOTHERM_PYTHON=${ISOTHERM_PYTHON} does not exist; set it to the path of an interpreter")
+if(ISOTHERM_PYTHON AND (NOT EXISTS ${ISOTHERM_PYTHON} OR IS_DIRECTORY ${ISOTHERM_PYTHON}))
+  message(FATAL_ERROR "isotherm: ISOTHERM_PYTHON=${ISOTHERM_PYTHON} is no file; set it to the path of an interpreter")
 endif()
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
@@ -22,15 +22,6 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-
-# Flags with which a compiler may reorder arithmetic: with them fields would have other bits.
-string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
-foreach(variable CMAKE_CXX_FLAGS CMAKE_CXX_FLAGS_${build_type} CMAKE_CUDA_FLAGS CMAKE_CUDA_FLAGS_${build_type})
-  if("${${variable}}" MATCHES "-Ofast|-(ffast|funsafe|fassociative|freciprocal)-math[a-z-]*|--?use_fast_math")
-    message(FATAL_ERROR "isotherm: ${variable} has ${CMAKE_MATCH_0}, which changes the bits of fields; set it "
-                        "without this flag: -D ${variable}=...")
-  endif()
-endforeach()
 
 add_library(isotherm_settings INTERFACE)
 target_include_directories(isotherm_settings INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})

@@ -23,10 +23,6 @@ fail() {  # fail CODE MESSAGE
 
 # The packages above belong to the system's interpreter; another python3 may come first on PATH.
 python=/usr/bin/python3
-if [[ ${ISOTHERM_PYTHON:-} ]]; then
-  python=$(type -P "$ISOTHERM_PYTHON") || fail 69 "ISOTHERM_PYTHON: there is no program $ISOTHERM_PYTHON; set it to a Python 3.9 or newer"
-  python=$(realpath -s "$python")  # scripts change folders; a link of a virtual environment stays
-fi
 
 # watch NAME LOG: copies the output of a command to LOG, and shows the progress of a build ("[12/345] ..." of Ninja,
 # "[ 12%] ..." of make): on a terminal in one line that is rewritten, otherwise in a line for each tenth.
@@ -80,6 +76,10 @@ apt_install() {
 
 # Touches no network when everything is there.
 install_packages() {
+  if [[ ${ISOTHERM_PYTHON:-} ]]; then
+    python=$(type -P "$ISOTHERM_PYTHON") || fail 69 "ISOTHERM_PYTHON: there is no program $ISOTHERM_PYTHON; set it to a Python 3.9 or newer"
+    python=$(realpath -s "$python")  # scripts change folders; a link of a virtual environment stays
+  fi
   case ${ISOTHERM_INSTALL:-yes} in
     yes) ;;
     no) return 0 ;;

@@ -348,8 +348,9 @@ def read_tuning(path):
     with failing((OSError, ValueError, KeyError, TypeError), DATA,
                  lambda error: f"{in_quotes(path)} is no tuning file ({error}); name another with --keep, or remove it"):
         content = json.loads(Path(path).read_text(encoding="utf-8"))
-        if content["schema"] != "isotherm-tuning" or content["version"] not in (1, 2) or not isinstance(content["entries"], list):
-            raise ValueError("it has another schema or version")
+        complete = all("key" in each for each in content["entries"])
+        if content["schema"] != "isotherm-tuning" or content["version"] not in (1, 2) or not complete:
+            raise ValueError("it has another schema or version, or an incomplete entry")
         return content if content["version"] == 2 else None
 
 

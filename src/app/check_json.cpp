@@ -50,6 +50,7 @@ void validate_case(const Config& config, int ranks, Host host, const CudaDevices
       host == Host::another ? PlannedBackend{Backend::host, host} : planned_backend(config, found, host);
   // A query about kernels would open a GPU, and a study that holds it may block its own cases.
   if (where.backend == Backend::cuda) where.host = Host::another;
+  check_tuning_file(config);
   for (const Config& grid : sound_cases(config)) validate_on(grid, ranks, where);
 }
 

@@ -28,8 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = "isotherm-";
-constexpr std::string_view known_tools =
-    ISOTHERM_TOOLS;  // "animate,report,study", of postprocess/pyproject.toml
+constexpr const char* known_tools = ISOTHERM_TOOLS;  // "animate,report,study", of postprocess/pyproject.toml
 
 std::string this_program() {
   std::error_code ignored;
@@ -74,11 +73,6 @@ std::vector<std::string> find_tools() {  // names, sorted
     }
   }
   return {names.begin(), names.end()};
-}
-
-// Whether it is a tool of this version, installed or not.
-bool is_known_tool(const std::string& name) {
-  return fmt::format(",{},", known_tools).find(fmt::format(",{},", name)) != std::string::npos;
 }
 
 constexpr const char* exit_codes =
@@ -433,9 +427,9 @@ void start_tool(const std::string& name, const std::vector<std::string>& words) 
   if (!path)
     throw error_of(
         ExitCode::unavailable,
-        "isotherm: the tool {}{} is not installed (it is neither next to {} nor on PATH); install the "
-        "Python package isotherm-tools: pip install ./postprocess",
-        prefix, name, in_quotes(this_program()));
+        "isotherm: the tool {}{} is not installed (it is neither next to {}, nor in {} there, nor on PATH); "
+        "install isotherm anew, or the folder postprocess of its sources by pip",
+        prefix, name, in_quotes(this_program()), ISOTHERM_TOOL_FOLDER);
   ::setenv("ISOTHERM_PROGRAM", this_program().c_str(), 1);  // for the tool: it runs and queries this program
   std::vector<std::string> all{*path};
   all.insert(all.end(), words.begin(), words.end());
@@ -458,7 +452,8 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) try {
            exit_codes;
   });
   if (argc < 2) return {.exit_code = static_cast<int>(ExitCode::command_line), .text = app.help()};
-  if (!from_word<Subcommand>(argv[1]) && (find_tool(argv[1]) || is_known_tool(argv[1]))) {
+  const std::vector<std::string> tools = split(known_tools, ',');  // of this version, installed or not
+  if (!from_word<Subcommand>(argv[1]) && (find_tool(argv[1]) || std::ranges::count(tools, argv[1]) > 0)) {
     // The tool parses its own arguments. Keys of decks with dashes are rejected here, by the one key table.
     if (const std::string problem = dash_problem(argc, argv); !problem.empty())
       throw Error(ExitCode::command_line, problem);

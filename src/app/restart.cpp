@@ -257,7 +257,9 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Force force, S
         fmt::join(passed_over, "\n"), in_quotes(config.name), escaped(asked_for));
   for (const std::string& why : passed_over)
     restart->warnings.push_back(fmt::format("passed over: {}; resuming from {}", why, restart->file));
-  if (restart->state().version == 1 && !config.sources.empty())
+  const auto has_edge = [](const RegionValue& source) { return source.shape != Shape::constant; };
+  if (restart->state().version == 1 && config.problem.kind == ProblemKind::transient &&
+      std::ranges::any_of(config.sources, has_edge))
     restart->warnings.push_back(
         fmt::format("{}: its sources heated the cells whose centres they contain, and now heat each cell by "
                     "its share (the field mixes both); start a new run for exact power",

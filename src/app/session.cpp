@@ -425,7 +425,11 @@ LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
       return;
     }
     stored = read_snapshot_header(command.file).provenance;
-    deck.text = stored_deck_text(deck_within(stored, command.file));
+    try {
+      deck.text = stored_deck_text(deck_within(stored, command.file));
+    } catch (const YamlError&) {
+      stored_config(stored, command.file);  // throws, with the place
+    }
   });
   deck.text = world.broadcast(deck.text);
   stored.name = world.broadcast(stored.name);
@@ -597,13 +601,15 @@ bool moves_data(const Config& config) {
   return !entry || entry->moves_data;
 }
 
+void check_tuning_file(const Config& config) {
+  const std::string& file = config.solver.tuning_file;
+  if (!file.empty() && !make_method(config).is_taken_whole()) find_tuning(file, {});
+}
+
 std::vector<Config> sound_cases(const Config& config) {
   make_exact(config);  // rejects boundaries that do not fit the solution
   io_timeout();
   validate_compression(config);
-  if (const std::string& file = config.solver.tuning_file;
-      !file.empty() && !make_method(config).is_taken_whole())
-    find_tuning(file, {});  // rejects another kind of file
   std::vector<Config> all = cases_of(config);
   for (const Config& each : all) {
     validate_time_step(each);
@@ -649,6 +655,7 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
   const int ranks = command.ranks ? command.ranks : world.size();
   check_all_cells(deck.config, world);
   std::vector<Config> cases = all_or_throw(world, [&] { return sound_cases(config); });
+  on_root(world, [&] { check_tuning_file(config); });
   for (const auto& warnings : {shape_warnings(config), time_warnings(config), tuning_warnings(config),
                                order_warnings(config, cases)})
     deck.config.warnings.insert(deck.config.warnings.end(), warnings.begin(), warnings.end());

@@ -182,6 +182,8 @@ void check_all_cells(Config& config, const Communicator& world);
 std::vector<Config> cases_of(const Config& config);
 // The same, after all checks that need no device, rank count or field; these throw Error.
 std::vector<Config> sound_cases(const Config& config);
+// Throws Error(deck) if solver.tuning_file is another kind of file, Error(io) if it cannot be read.
+void check_tuning_file(const Config& config);
 // Runs the checks that need a rank count and a backend; they throw Error. For another host, whose devices
 // cannot be queried, only those that are alike on all hosts: the thickness of subdomains, the process grid.
 void validate_on(const Config& config, int ranks, PlannedBackend where);

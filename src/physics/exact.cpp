@@ -296,20 +296,12 @@ ExactField slab_series(const Config& config) {
 }  // namespace
 
 std::optional<ExactField> make_exact(const Config& config) {
-  switch (config.verify.solution) {
-    case ExactSolution::none:
-      return std::nullopt;
-    case ExactSolution::decaying_mode:
-      return decaying_mode(config);
-    case ExactSolution::steady_profile:
-      return steady_profile(config);
-    case ExactSolution::manufactured:
-      return manufactured_mode(config);
-    case ExactSolution::slab_series:
-      return slab_series(config);
-    case ExactSolution::formula:
-      break;
-  }
+  const ExactSolution solution = config.verify.solution;
+  if (solution == ExactSolution::none) return std::nullopt;
+  if (solution == ExactSolution::decaying_mode) return decaying_mode(config);
+  if (solution == ExactSolution::steady_profile) return steady_profile(config);
+  if (solution == ExactSolution::manufactured) return manufactured_mode(config);
+  if (solution == ExactSolution::slab_series) return slab_series(config);
   return ExactField{config.verify.formula.value()};
 }
 

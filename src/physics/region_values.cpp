@@ -279,11 +279,6 @@ template HeatTotals RegionValues::apply(double, Box, FieldView<double>) const;
 
 namespace {
 
-// Does the source have a total heat of its own, rather than a density everywhere?
-bool has_power(const RegionValue& source) {
-  return source.power || (source.shape != Shape::constant && source.shape != Shape::formula);
-}
-
 // The shares of its heat that a moving source gives the body: in the mean over the run, and the largest.
 std::pair<double, double> share_in_run(const Config& config, const RegionValue& source, bool has_voids) {
   const std::int64_t samples = has_voids ? 16 : 64;  // a share in the body takes a pass over cells
@@ -348,7 +343,9 @@ std::vector<std::string> shape_warnings(const Config& config) {
     if (inside <= 1e-9)
       throw deck_error(config, key, "lies outside the domain ({}, {}, {}); move it inside, or remove it",
                        box_text(config, 0), box_text(config, 1), box_text(config, 2));
-    const double in_body = inside * (has_power(source) ? share_in_body(config, source) : 1);
+    const bool is_density =
+        !source.power && (source.shape == Shape::constant || source.shape == Shape::formula);
+    const double in_body = inside * (is_density ? 1 : share_in_body(config, source));
     if (in_body <= 1e-9)
       throw deck_error(config, key,
                        "lies in a void, which takes no heat; move it into the body, or remove it");

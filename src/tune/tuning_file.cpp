@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
@@ -49,14 +50,15 @@ ISOTHERM_KEYS(Entry, key, choice)
 
 // Skips files of version 1: the keys of their entries name other versions of the program.
 std::vector<Entry> read(const std::string& path) {
+  std::error_code missing;
+  if (!std::filesystem::exists(path, missing) && !missing) return {};
+  if (!missing && !std::filesystem::is_regular_file(path)) reject(path, "it is no regular file");
   std::ifstream file(path);
-  if (!file) {
-    if (errno == ENOENT || errno == ENOTDIR) return {};
+  std::stringstream text;
+  if (!file || (file.peek() != EOF && !(text << file.rdbuf())) || file.bad())
     throw error_of(ExitCode::io, "{} cannot be read ({}); name another in solver.tuning_file",
                    in_quotes(path), std::strerror(errno));
-  }
-  if (std::filesystem::is_directory(path)) reject(path, "it is a folder");
-  const Json json = Json::parse(file, nullptr, false);
+  const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) reject(path, "it is not JSON");
   if (!json.is_object() || json.value("schema", Json()) != schema) reject(path, "it has another schema");
   if (json.value("version", Json()) == 1) return {};

@@ -223,7 +223,7 @@ def test_a_tool_that_is_missing_is_reported_in_one_line(own, tmp_path):
     alone = shutil.copy(os.environ["ISOTHERM"], tmp_path)
     done = finished([alone, "study", "deck.yaml"], 69, env=os.environ | path_of(tmp_path))
     assert done.stdout == ""
-    assert done.stderr.startswith(f"isotherm: the tool isotherm-study is not installed (it is neither next to '{alone}' nor on PATH); ")
+    assert done.stderr.startswith(f"isotherm: the tool isotherm-study is not installed (it is neither next to '{alone}', nor in ")
     finished([alone, "study", "deck.yaml"], 7, env=os.environ | path_of(own))
 
 

@@ -68,7 +68,7 @@ def test_a_missing_library_is_named(build, name):
 @pytest.mark.parametrize("variable, value, words", [
     ("ISOTHERM_CUDA", "of", ["AUTO, ON, OFF"]), ("ISOTHERM_HDF5", "yes", ["AUTO, PARALLEL, SERIAL"]),
     ("ISOTHERM_HOST_KERNELS", "AVX2", ["ALL, NATIVE"]),
-    ("ISOTHERM_PYTHON", "venv/python3", [f"={os.getcwd()}/venv/python3 does not exist"]),
+    ("ISOTHERM_PYTHON", "venv/python3", [f"={os.getcwd()}/venv/python3 is no file"]),
     ("CMAKE_CXX_FLAGS", "-g -ffast-math", ["-ffast-math"]), ("CMAKE_CXX_FLAGS_RELEASE", "-Ofast", ["-Ofast"]),
     ("CMAKE_CUDA_FLAGS", "--use_fast_math", ["--use_fast_math"]),
     ("CMAKE_CUDA_FLAGS_RELEASE", "-Xcompiler=-funsafe-math-optimizations", ["-funsafe-math-optimizations"])])

@@ -128,6 +128,7 @@ def test_a_file_that_cannot_be_kept_is_a_warning(folder):
 
 @pytest.mark.parametrize("overrides, line", [
     (["solver.tuning_file=deck.yaml"], "'deck.yaml' is no tuning file of this version ("),
+    (["solver.tuning_file=/dev/zero"], "'/dev/zero' is no tuning file of this version (it is no regular file); "),
     (["solver.tile=1plane"], "argument 3: solver.tile: '1plane' is a tile of one kernel (solver.kernel is auto); "),
     (["solver.tile=9planes", "solver.kernel=openmp"], "argument 3: solver.tile: '9planes' is no tile of kernel openmp; "),
     (["initial=[{shape: formula, formula: 1/(x-0.0625)}]", "solver.tuning_file=tuning.json"], "argument 3: initial.0.formula: ")])

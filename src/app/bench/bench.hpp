@@ -183,7 +183,7 @@ double error_bound(Index cells, ReductionOp op);
 struct HypreSolve {
   double seconds = 0;  // of this rank, without set-up
   int cycles = 0;
-  double relative_residual = 0;  // above the tolerance after 100 cycles
+  double relative_residual = 0;  // above the tolerance if it did not converge
 };
 bool has_hypre();
 // The equations of a rank's subdomain, x fastest: for each cell the diagonal, the coefficients of the

@@ -232,12 +232,14 @@ std::vector<Json> measure_solutions(const Bench& bench, Int3 cells, Precision pr
   for (const std::string_view name : names(bench.device.backend())) {
     if (!is_wanted(name, bench.options)) continue;
     const bool hypre = name == "hypre";
-    const Config config =
-        config_of(bench, hypre ? MethodName::multigrid : *from_word<MethodName>(name), cells, precision);
-    const bool one_material = !bench.options.deck.empty() && !has_several_materials(config);
+    Config config = config_of(bench, MethodName::multigrid, cells, precision);
+    const bool several = has_several_materials(config), multigrid = name == word(MethodName::multigrid);
     const char* why = hypre && precision != Precision::fp64 ? "only in fp64" : nullptr;
-    if (hypre && one_material) why = "only several materials";
-    if (name == word(MethodName::chebyshev) && precision == Precision::mixed) why = "only in fp32 and fp64";
+    if (hypre && !several && !bench.options.deck.empty()) why = "only several materials";
+    if (!hypre && !multigrid && precision == Precision::mixed) why = "only in fp32 and fp64";
+    if (!multigrid && several && mean_is_free(config)) why = "only where a boundary fixes the temperature";
+    if (!why && !hypre && !multigrid)
+      config = config_of(bench, *from_word<MethodName>(name), cells, precision);
     Json& e =
         entries.emplace_back(Json{{"method", name}, {"precision", precision}, {"cells", config.grid.cells}});
     if (why)

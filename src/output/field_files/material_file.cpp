@@ -11,12 +11,6 @@
 namespace isotherm {
 namespace {
 
-std::string material_names(const Config& config) {
-  std::string text;
-  for (const NamedMaterial& material : config.materials) text += material.name + "\n";
-  return text.append(void_word);
-}
-
 void write_materials(const Config& config, const std::string& path, Watchdog& watchdog) {
   constexpr Index most_cells = Index{1} << 24;  // held at a time
   FileGrid grid = grid_of_snapshots(config);
@@ -27,7 +21,9 @@ void write_materials(const Config& config, const std::string& path, Watchdog& wa
   H5Pset_file_locking(access.get(), false, true);
   const Hdf5File file(
       check_hdf5(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "H5Fcreate", path));
-  write_text_dataset(file.get(), "names", material_names(config), true, path);
+  std::string names;
+  for (const NamedMaterial& material : config.materials) names += material.name + "\n";
+  write_text_dataset(file.get(), "names", names.append(void_word), true, path);
   const Hdf5Object dataset(create_cells(file.get(), "material", H5T_STD_U8LE, grid, path));
   const Hdf5Space in_file = hdf5_space(grid.cells);
   RegionMaterials regions(config);
